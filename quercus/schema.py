@@ -1,0 +1,178 @@
+"""What a stream looks like: its attributes and their types, its time and type columns, its concepts and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from attrs import field, frozen
+
+from quercus.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from quercus.ir.expr import Type
+    from quercus.ir.pattern import TimeUnit
+
+_ALIASES: dict[str, str] = {
+    "int": "int64", "int8": "int64", "int16": "int64", "int32": "int64", "int64": "int64", "integer": "int64", "long": "int64",
+    "float": "float64", "float32": "float64", "float64": "float64", "double": "float64", "bool": "bool", "boolean": "bool",
+    "str": "string", "string": "string", "timestamp": "timestamp",
+}  # fmt: skip
+_TIMESTAMP_UNITS = {f"timestamp[{u}]": u for u in ("s", "ms", "us", "ns")}
+Attributes = Mapping[str, str] | Mapping[str, Mapping[str, str]]
+
+
+def _attribute_type(name: str, given: object) -> Type:
+    known = "timestamp" if given in _TIMESTAMP_UNITS else _ALIASES.get(str(given).casefold())
+    if known is None:
+        hint = nearest(str(given), _ALIASES) or "types: int64 float64 bool string timestamp"
+        raise DataError(f"attribute '{name}' has the unknown type '{given}': {hint}", column=name)
+    return cast("Type", known)
+
+
+@frozen(init=False)
+class Schema:
+    """The shape of a stream.
+
+    >>> import quercus as qc
+    >>> schema = qc.Schema({"id": "int64", "price": "float64"}, time="ts", type="type", time_unit="s")
+    >>> schema.attribute("Trade", "price")
+    'float64'
+
+    Attributes are common to all types, or given per type (`{"Wash": {"id": "int64"}, ...}`): then a type that is not listed,
+    and is no concept of the hierarchy, is unknown. `types=` lists the types of a schema with common attributes.
+    """
+
+    common: Mapping[str, Type] | None
+    per_type: Mapping[str, Mapping[str, Type]] | None
+    time: str
+    type: str
+    time_unit: TimeUnit
+    time_is_timestamp: bool
+    ties: Literal["strict", "arrival"]
+    hierarchy: Mapping[str, tuple[str, ...]] = field(repr=False)
+    order: str | None
+    key: tuple[str, ...]
+    types: frozenset[str] | None
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        time_unit: str = "ms",
+        ties: str = "strict",
+        hierarchy: Mapping[str, Any] | None = None,
+        order: str | None = None,
+        key: str | Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+    ) -> None:
+        if time_unit not in ("s", "ms", "us", "ns"):
+            raise DataError(f"time_unit '{time_unit}' is none of: s ms us ns", column=time)
+        if ties not in ("strict", "arrival"):
+            raise DataError(f"ties '{ties}' is none of: strict arrival")
+        nested = bool(attributes) and all(isinstance(v, Mapping) for v in attributes.values())
+        flat: dict[str, Mapping[str, str]] = cast("Any", dict(attributes) if nested else {"": attributes})
+        unit, is_timestamp = time_unit, False
+        typed: dict[str, dict[str, Type]] = {}
+        for owner, columns in flat.items():
+            typed[owner] = {}
+            for name, given in columns.items():
+                kind = _attribute_type(name, given)
+                if name == time:
+                    is_timestamp |= kind == "timestamp"
+                    unit = _TIMESTAMP_UNITS.get(given, "us" if kind == "timestamp" else unit)
+                elif name != type:
+                    _refuse_shadowing(name, time, type)
+                    typed[owner][name] = kind
+        keys = (key,) if isinstance(key, str) else tuple(key or ())
+        self.__attrs_init__(  # type: ignore[attr-defined]
+            common=None if nested else typed[""],
+            per_type=typed if nested else None,
+            time=time,
+            type=type,
+            time_unit=unit,
+            time_is_timestamp=is_timestamp,
+            ties=ties,
+            hierarchy=_flatten_hierarchy(hierarchy or {}),
+            order=order,
+            key=keys,
+            types=frozenset(types) if types is not None else None,
+        )
+        for name in keys:
+            for owner in typed:
+                if self.attribute(owner, name) is None:
+                    where = f" of type '{owner}'" if owner else ""
+                    raise DataError(f"the key '{name}' is no attribute{where}", column=name)
+
+    def type_names(self) -> frozenset[str] | None:
+        """Every known type and concept, or None when any name will do."""
+        named = self.types if self.per_type is None else frozenset(self.per_type)
+        if named is None:
+            return None
+        return named | frozenset(self.hierarchy) | {c for cs in self.hierarchy.values() for c in cs}
+
+    def accepts(self, type_name: str) -> tuple[str, ...]:
+        """The names an event's type may have to be an event of this type: itself and all below it."""
+        found = [type_name]
+        for name in found:
+            found.extend(c for c in self.hierarchy.get(name, ()) if c not in found)
+        return tuple(found)
+
+    def attributes(self, type_name: str) -> Mapping[str, Type]:
+        """The attributes of a type; of a concept: those that all its types share."""
+        if self.per_type is None:
+            return self.common or {}
+        shared: dict[str, Type] | None = None
+        for name in self.accepts(type_name):
+            own = self.per_type.get(name)
+            if own is not None:
+                shared = dict(own) if shared is None else {a: t for a, t in shared.items() if own.get(a) == t}
+        return shared or {}
+
+    def attribute(self, type_name: str, name: str) -> Type | None:
+        """The type of an attribute, `ts` and `type` included, or None."""
+        if name in ("ts", self.time):
+            return "timestamp" if self.time_is_timestamp else "int64"
+        if name in ("type", self.type):
+            return "string"
+        return self.attributes(type_name).get(name)
+
+    def canonical(self, name: str) -> str:
+        """The time and type columns under their names in the language."""
+        return "ts" if name == self.time else "type" if name == self.type else name
+
+
+def _refuse_shadowing(name: str, time: str, type_: str) -> None:
+    for special, column in (("ts", time), ("type", type_)):
+        if name == special:
+            raise DataError(
+                f"attribute '{name}' would hide v.{special}, which means the column '{column}': rename it", column=name
+            )
+
+
+def _flatten_hierarchy(tree: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """{"TX": {"Dallas": ["Bus"]}} -> {"TX": ("Dallas",), "Dallas": ("Bus",)}; a name with two parents is no forest."""
+    below: dict[str, tuple[str, ...]] = {}
+    parent: dict[str, str] = {}
+    todo: list[tuple[str, Any]] = list(tree.items())
+    while todo:
+        name, sub = todo.pop(0)
+        if isinstance(sub, str) or not isinstance(sub, Mapping | Iterable):
+            raise DataError(f"hierarchy: under '{name}' stands {sub!r}; give a list of names or a mapping")
+        names = tuple(str(c) for c in sub)
+        for c in names:
+            if parent.setdefault(c, name) != name:
+                raise DataError(f"hierarchy: '{c}' stands under both '{parent[c]}' and '{name}'; give it one parent")
+        below[name] = below.get(name, ()) + tuple(c for c in names if c not in below.get(name, ()))
+        if isinstance(sub, Mapping):
+            todo.extend(sub.items())
+    for name in below:
+        seen, at = {name}, name
+        while at in parent:
+            at = parent[at]
+            if at in seen:
+                raise DataError(f"hierarchy: '{name}' stands below itself")
+            seen.add(at)
+    return below
