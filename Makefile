@@ -1,0 +1,84 @@
+# make demo | test | test-slow | lint | types | build | bench | clean
+#
+# Everything runs in .venv, made on first use from PYTHON.  Stamp files remember what is done, so that a second
+# run repeats nothing; the kernels are rebuilt when a .pyx, a .pxd or setup.py is newer than they are.
+
+PYTHON  ?= python3
+WORKERS ?= 2
+
+VENV    := .venv
+PY      := $(VENV)/bin/python
+RUFF    := $(VENV)/bin/ruff
+CHECKED := build/checked
+SOURCES := setup.py $(wildcard quercus/kernels/*.pyx quercus/kernels/*.pxd)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+.PHONY: demo test test-slow lint types unit unit-checked build bench clean
+
+demo: build
+	$(PY) examples/hospital.py
+
+test: lint types unit unit-checked
+	@echo "make test: all passed"
+
+test-slow: build
+	$(PY) -m pytest -n $(WORKERS) -m slow
+
+lint: $(VENV)/.installed
+	$(RUFF) check .
+	$(RUFF) format --check .
+
+types: $(VENV)/.installed
+	$(PY) -m mypy --strict
+
+unit: build
+	$(PY) -m pytest -n $(WORKERS)
+
+# The same kernel tests where an index out of range is an error, not a wrong answer.
+unit-checked: build $(CHECKED)/.built
+	QUERCUS_KERNELS=$(CURDIR)/$(CHECKED)/quercus/kernels $(PY) -m pytest tests/kernels
+
+build: build/.kernels
+
+bench: build $(VENV)/.bench
+	$(PY) -m pytest benchmarks -o python_files='bench_*.py' --benchmark-only
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+	find quercus tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -f quercus/kernels/*.so quercus/kernels/*.c
+
+# ---- what the targets above stand on
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "error: $(PYTHON) is not Python 3.11 or newer; name one with 'make PYTHON=python3.12'" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+	    || { echo "error: $(PYTHON) cannot make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' \
+	    || { echo "error: the headers of $(PYTHON) are missing; on Debian: apt-get install python3-dev" >&2; exit 1; }
+	@command -v $${CC:-gcc} >/dev/null \
+	    || { echo "error: no C compiler ($${CC:-gcc}); on Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --editable '.[dev,viz]'
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml $(VENV)/.installed
+	$(PY) -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
+# A new setup.py may mean new directives, which Cython does not see in its own files' dates.
+build/.kernels: $(SOURCES) $(VENV)/.installed
+	$(if $(filter setup.py,$?),rm -rf build/cython)
+	$(PY) setup.py --quiet build_ext --inplace
+	@mkdir -p $(@D) && touch $@
+
+$(CHECKED)/.built: $(SOURCES) $(VENV)/.installed
+	rm -rf $(CHECKED) $(if $(filter setup.py,$?),build/cython-checked build/temp-checked)
+	QUERCUS_CHECKED=1 $(PY) setup.py --quiet build_ext --build-lib $(CHECKED) --build-temp build/temp-checked
+	@touch $@

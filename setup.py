@@ -1,0 +1,49 @@
+"""Builds the Cython kernels; everything else is in pyproject.toml.
+
+QUERCUS_CHECKED=1   bounds, index and overflow checks, -O1; intermediate files apart from the ordinary build's
+QUERCUS_NATIVE=1    tune for this machine's processor; the result may not run on another
+"""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+CHECKED = os.environ.get("QUERCUS_CHECKED") == "1"
+NATIVE = os.environ.get("QUERCUS_NATIVE") == "1"
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": CHECKED,
+    "wraparound": False,  # no kernel indexes from the end; under boundscheck a negative index is then an error
+    "initializedcheck": CHECKED,
+    "nonecheck": CHECKED,
+    "overflowcheck": CHECKED,
+    "cdivision": not CHECKED,
+    "embedsignature": True,
+    "show_performance_hints": not CHECKED,  # a checked build is slower on purpose
+}
+
+COMPILE = ["-O1", "-g"] if CHECKED else ["-O3"]
+if NATIVE and not CHECKED:
+    COMPILE.append("-march=native")
+
+
+def kernel(source: Path) -> Extension:
+    return Extension(
+        ".".join(source.with_suffix("").parts),
+        [str(source)],
+        extra_compile_args=COMPILE,
+        define_macros=[("QUERCUS_CHECKED", "1")] if CHECKED else [],
+        depends=["setup.py"],
+    )
+
+
+setup(
+    ext_modules=cythonize(
+        [kernel(source) for source in sorted(Path("quercus/kernels").glob("*.pyx"))],
+        build_dir="build/cython-checked" if CHECKED else "build/cython",
+        compiler_directives=DIRECTIVES,
+    ),
+)
