@@ -1,0 +1,67 @@
+"""The kernels in plain Python: what each one means, for the tests to hold the compiled form against."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from quercus.kernels.route import Indices, Offsets
+
+
+def _is_valid(validity: NDArray[np.uint8] | None, bit: int) -> bool:
+    return validity is None or bool(validity[bit >> 3] >> (bit & 7) & 1)
+
+
+def _split(codes: list[int], names: int, first_row: int) -> list[NDArray[np.int64]]:
+    routed: list[list[int]] = [[] for _ in range(names)]
+    for row, code in enumerate(codes, first_row):
+        if code >= 0:
+            routed[code].append(row)
+    return [np.array(rows, dtype=np.int64) for rows in routed]
+
+
+def code_strings(
+    offsets: "Offsets",
+    data: NDArray[np.uint8],
+    names: list[bytes],
+    out: NDArray[np.int16],
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+) -> None:
+    """Fill out with the index in names of each row's string, -1 where it is null or none of them."""
+    code_of = {name: code for code, name in enumerate(names)}
+    text = data.tobytes()
+    for row in range(len(offsets) - 1):
+        name = text[int(offsets[row]) : int(offsets[row + 1])]
+        out[row] = code_of.get(name, -1) if _is_valid(validity, bit_offset + row) else -1
+
+
+def route_strings(
+    offsets: "Offsets",
+    data: NDArray[np.uint8],
+    names: list[bytes],
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+    first_row: int = 0,
+) -> list[NDArray[np.int64]]:
+    """For each name the row numbers of its events, counted from first_row."""
+    codes = np.empty(len(offsets) - 1, dtype=np.int16)
+    code_strings(offsets, data, names, codes, validity, bit_offset)
+    return _split(codes.tolist(), len(names), first_row)
+
+
+def route_codes(
+    codes: "Indices",
+    mapping: NDArray[np.int16],
+    names: int,
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+    first_row: int = 0,
+) -> list[NDArray[np.int64]]:
+    """route_strings for a dictionary-encoded column: mapping[code] is the index of the wanted name, or -1."""
+    wanted = [
+        int(mapping[code]) if 0 <= code < len(mapping) and _is_valid(validity, bit_offset + row) else -1
+        for row, code in enumerate(codes.tolist())
+    ]
+    return _split(wanted, names, first_row)

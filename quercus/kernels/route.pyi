@@ -1,0 +1,40 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Offsets = NDArray[np.int32] | NDArray[np.int64]
+Indices = (
+    NDArray[np.int8]
+    | NDArray[np.int16]
+    | NDArray[np.int32]
+    | NDArray[np.int64]
+    | NDArray[np.uint8]
+    | NDArray[np.uint16]
+    | NDArray[np.uint32]
+)
+
+CHECKED: bool
+
+def code_strings(
+    offsets: Offsets,
+    data: NDArray[np.uint8],
+    names: list[bytes],
+    out: NDArray[np.int16],
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+) -> None: ...
+def route_strings(
+    offsets: Offsets,
+    data: NDArray[np.uint8],
+    names: list[bytes],
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+    first_row: int = 0,
+) -> list[NDArray[np.int64]]: ...
+def route_codes(
+    codes: Indices,
+    mapping: NDArray[np.int16],
+    names: int,
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+    first_row: int = 0,
+) -> list[NDArray[np.int64]]: ...
