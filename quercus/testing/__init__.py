@@ -1,0 +1,9 @@
+"""Tests of queries as text: a `.case` file holds queries, small streams and every match they must give.
+
+`read` reads a file, `compare` and `compare_rows` say how an answer differs from what a case expects, `update` writes
+answers back. The format is described in `quercus.testing.casefile`.
+"""
+
+from quercus.testing.casefile import Actual, Case, CaseError, Options, compare, compare_rows, read, update
+
+__all__ = ["Actual", "Case", "CaseError", "Options", "compare", "compare_rows", "read", "update"]
