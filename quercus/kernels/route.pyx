@@ -7,12 +7,11 @@ last eight bytes, longer ones eight from the middle; these alone are then compar
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy
 
 from quercus.kernels._typedefs cimport (
-    QUERCUS_IS_CHECKED, code_t, index_t, int16_t, int32_t, int64_t, offset_t, row_t, uint8_t, uint32_t,
-    uint64_t,
+    QUERCUS_IS_CHECKED, code_t, index_t, int32_t, int64_t, offset_t, row_t, uint8_t, uint32_t, uint64_t,
 )
 
 import numpy as np
@@ -368,7 +367,7 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
     cdef bint nulls = validity is not None
     cdef int64_t first = 0, count
     cdef int failed = 0
-    cdef code_t[::1] codes = np.empty(BLOCK, dtype=np.int16)
+    cdef code_t[::1] codes = np.full(BLOCK, -1, dtype=np.int16)
     cdef Hits hits
     cdef Table table
     table.texts, table.slots = NULL, NULL
@@ -409,7 +408,7 @@ def route_codes(const index_t[::1] codes, const code_t[::1] mapping, int64_t nam
     cdef int64_t first = 0, count
     cdef int failed = 0
     cdef int64_t i
-    cdef code_t[::1] block = np.empty(BLOCK, dtype=np.int16)
+    cdef code_t[::1] block = np.full(BLOCK, -1, dtype=np.int16)
     cdef Hits hits
     if names < 0 or names > MOST_NAMES:
         raise ValueError(f"the number of names must be from 0 to {MOST_NAMES}, got {names}")
