@@ -53,7 +53,7 @@ def reference_rows(case: Case) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
-# The first engine is the one whose answers --update writes.
+# The first engine is the one whose answers --update writes; a declared gap is never written over.
 ENGINES = [Engine("reference", reference_matches, reference_rows)]
 
 # Queries that the compiler refuses with another code than the list in quercus.errors has for them, or does not refuse.
@@ -113,7 +113,7 @@ def test_answer(engine: Engine, case: Case, updating: bool) -> None:
         )
         if difference is not None
     ]
-    if differences and updating and engine is ENGINES[0]:
+    if differences and updating and engine is ENGINES[0] and title(case) not in engine.gaps:
         update(case.path, {case.name: actual})
         pytest.skip(f"rewrote {title(case)}")
     assert not differences, "\n".join(differences)
@@ -122,7 +122,7 @@ def test_answer(engine: Engine, case: Case, updating: bool) -> None:
 @pytest.mark.parametrize("case", [pytest.param(c, id=title(c), marks=marks(c, COMPILER_GAPS)) for c in CASES])
 def test_the_compiler_accepts_or_refuses(case: Case, updating: bool) -> None:
     code = refusal(case)
-    if code != case.error and case.error is not None and code is not None and updating:
+    if updating and title(case) not in COMPILER_GAPS and None not in (code, case.error) and code != case.error:
         update(case.path, {case.name: Actual(error=code)})
         pytest.skip(f"rewrote {title(case)}")
     assert code == case.error, f"{case.path}:{case.line}: expected {case.error or 'no error'}, got {code or 'no error'}"
