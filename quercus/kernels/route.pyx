@@ -40,6 +40,7 @@ cdef struct Table:
     uint64_t multiplier
     uint64_t masks[WORD + 1]    # masks[k] keeps the first k bytes of a word in memory order
     int shift
+    bint chained                # some names share a hash
     int words                   # what the longest wanted name needs: 1 its head, 2 its tail, 3 its middle
 
 
@@ -91,7 +92,7 @@ cdef inline uint64_t tail_of(const uint8_t* data, int64_t size, int64_t start, i
 
 
 cdef inline int32_t find(const Table* table, const uint8_t* data, int64_t size, int64_t start, int64_t length,
-                         int words) noexcept nogil:
+                         int words, bint chained) noexcept nogil:
     """The code of the string at start, or -1.  Arithmetic instead of tests: a type column is a random sequence."""
     cdef uint64_t head, tail, mask, miss
     cdef const Slot* slot
@@ -108,7 +109,7 @@ cdef inline int32_t find(const Table* table, const uint8_t* data, int64_t size, 
         if words > 2 and miss == 0 and length > WORD:
             miss = start < 0 or start + length > size or memcmp(
                 data + start + WORD, table.texts[slot.code] + WORD, length - WORD) != 0
-        if slot.next < 0 or miss == 0:
+        if not chained or slot.next < 0 or miss == 0:
             return slot.code | -<int32_t>(miss != 0)
         slot = &table.slots[slot.next]
 
@@ -177,7 +178,8 @@ cdef int build(Table* table, list names) except -1:
     for attempt in range(TRIES if count <= TRIES else 1):
         if attempt:
             table.multiplier = (table.multiplier * <uint64_t>0xD1342543DE82EF95 + 2) | 1
-        if fill(table, names, width) == 0:
+        table.chained = fill(table, names, width) != 0
+        if not table.chained:
             break
     return 0
 
@@ -198,10 +200,11 @@ cdef inline void code_block(const Table* table, const offset_t[::1] offsets, con
                             int64_t first, int64_t count, code_t[::1] out) noexcept nogil:
     cdef int64_t i, start, end = offsets[first]
     cdef int32_t code
+    cdef bint chained = table.chained
     for i in range(count):
         start = end
         end = offsets[first + i + 1]
-        code = find(table, data, size, start, end - start, words)
+        code = find(table, data, size, start, end - start, words, chained)
         if nulls:
             code |= valid_bit(validity, bit_offset + first + i) - 1
         out[i] = <code_t>code
