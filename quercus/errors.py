@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from quercus.compiler.syntax import Span
+    from quercus.ir.span import Span
 
 CODES = {
     # the text
@@ -59,7 +59,7 @@ CODES = {
     "E501": "two Kleene variables in one conjunct",
     "E502": "a group function of something that is no Kleene variable",
     "E503": "a conjunct over two negations that are not nested",
-    "E504": "[attr] outside an operator",
+    "E504": "[attr] inside a larger condition",
     # output
     "E601": "RETURN beside AGG, or GROUPBY without AGG",
     "E602": "grouping by a Kleene variable",
@@ -110,7 +110,9 @@ class QueryError(QuercusError):
             self.column = start - line_start + 1
             line_end = text.find("\n", start)
             line_end = len(text) if line_end < 0 else line_end
-            out.extend(_caret(text[line_start:line_end], self.line, start - line_start, self.span, line_end - start, self.hint))
+            out.extend(
+                _caret(text[line_start:line_end], self.line, start - line_start, self.span, line_end - start, self.hint)
+            )
         elif self.hint:
             out.append(f"  hint: {self.hint}")
         return "\n".join(out)

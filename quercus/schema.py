@@ -106,6 +106,30 @@ class Schema:
                     where = f" of type '{owner}'" if owner else ""
                     raise DataError(f"the key '{name}' is no attribute{where}", column=name)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back: plans carry their schema."""
+        own = self.per_type if self.per_type is not None else self.common
+        time = {self.time: f"timestamp[{self.time_unit}]"} if self.time_is_timestamp else {}
+        attributes = (
+            {n: {**c, **time} for n, c in (self.per_type or {}).items()} if self.per_type else {**(own or {}), **time}
+        )
+        return {
+            "attributes": attributes,
+            "time": self.time,
+            "type": self.type,
+            "time_unit": self.time_unit,
+            "ties": self.ties,
+            "hierarchy": {n: list(c) for n, c in self.hierarchy.items()},
+            "order": self.order,
+            "key": list(self.key),
+            "types": sorted(self.types) if self.types is not None else None,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """The schema of a plan document."""
+        return cls(**data)
+
     def type_names(self) -> frozenset[str] | None:
         """Every known type and concept, or None when any name will do."""
         named = self.types if self.per_type is None else frozenset(self.per_type)
@@ -138,6 +162,11 @@ class Schema:
         if name in ("type", self.type):
             return "string"
         return self.attributes(type_name).get(name)
+
+    @property
+    def timestamp_unit(self) -> TimeUnit:
+        """The unit in which timestamps are compared: the time column's, or microseconds where times are integers."""
+        return self.time_unit if self.time_is_timestamp else "us"
 
     def canonical(self, name: str) -> str:
         """The time and type columns under their names in the language."""

@@ -1,0 +1,75 @@
+"""Text -> typed logical IR -> physical tree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from attrs import evolve
+
+from quercus.compiler.bind import bind
+from quercus.compiler.nested import STRATEGIES
+from quercus.compiler.parse import parse_query
+from quercus.compiler.pipeline import Fired, apply, rewrite
+from quercus.compiler.planner import Built, plan_tree
+from quercus.compiler.rules import BY_NAME
+from quercus.compiler.warn import warnings
+from quercus.errors import QueryError, nearest
+from quercus.ir import pattern as p
+from quercus.ir import tree as t
+from quercus.plan import Alternative, Plan
+from quercus.schema import Schema
+from quercus.stats import Stats
+
+SHAPES = ("auto", "left", "right", "bushy", "inner", "stack")
+
+
+def compile(
+    text: str,
+    schema: Schema,
+    *,
+    stats: Stats | None = None,
+    shape: str = "auto",
+    nested: str = "auto",
+    without: Collection[str] = (),
+) -> Plan:
+    """Compile a query to a plan, or raise `QueryError` with the place and what to do.
+
+    `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries run.
+    `without` names rewrite rules to leave out.
+
+    >>> import quercus as qc
+    >>> plan = qc.compile("PATTERN SEQ(A a, B b, a.x = b.x) WITHIN 1 min", qc.Schema({"x": "int64"}))
+    >>> plan.tree.shape
+    'stack'
+    """
+    for asked, known, what in ((shape, SHAPES, "shape"), (nested, ("auto", *STRATEGIES), "nested")):
+        if asked not in known:
+            raise QueryError(
+                "E702", f"no {what} '{asked}'", hint=nearest(str(asked), known) or "one of " + ", ".join(known)
+            )
+    bound = bind(parse_query(text), schema)
+    query, fired = rewrite(bound, without=without)
+    tree, built = plan_tree(query, schema, stats, shape, nested)
+    if "distribute_or" not in without:
+        other = _distributed(query, schema, stats, shape, nested, without)
+        if other is not None and other[1].cost < tree.cost:
+            fired += (Fired("distribute_or", query, other[0]),)
+            query, tree, built = other
+    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), warnings(query, schema))
+
+
+def _distributed(
+    q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str, without: Collection[str]
+) -> tuple[p.Query, t.Tree, Built] | None:
+    """The same query with its ORs distributed, where that changes it: for the cost to decide."""
+    spread = apply(BY_NAME["distribute_or"], q)
+    if spread is q:
+        return None
+    again, _ = rewrite(evolve(spread, key=None, reads=None), without=without)
+    return again, *plan_tree(again, schema, stats, shape, nested)
+
+
+def _alternatives(tree: t.Tree, built: Built) -> tuple[Alternative, ...]:
+    if not built.alternatives:
+        return (Alternative(tree.shape, tree.cost, True),)
+    return tuple(Alternative(s, c, i == 0) for i, (s, c) in enumerate(built.alternatives))

@@ -6,7 +6,6 @@ one into a negation from outside). The second builds the frozen pattern with eac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from quercus.compiler import syntax as s
@@ -46,15 +45,21 @@ class _Binder:
             self.fail("E401", "the query has no window", None, "end it with WITHIN, for example WITHIN 10 min")
         self._collect(self.source.pattern, (), (), ())
         for conjunct in self.source.where:
-            self._where(conjunct)
+            if isinstance(conjunct, s.SameAttr):
+                self._same(conjunct, (), (), ())
+            else:
+                self._where(conjunct)
         pattern = self._build(self.source.pattern, ())
         check_pattern(pattern, self.text)
         window = self._window(self.source.window)
-        partition_by = tuple(dict.fromkeys(self.schema.canonical(a) for a in (*self.schema.key, *self.source.partition_by)))
+        partition_by = tuple(
+            dict.fromkeys(self.schema.canonical(a) for a in (*self.schema.key, *self.source.partition_by))
+        )
         for name in partition_by:
             for leaf in self.names.at.values():
                 self._column_of(leaf, name, leaf.event.span)
-        bound = p.Query(pattern, tuple(self.homes[()]), window, partition_by)
+        variables = tuple({leaf.var: leaf for leaf in p.leaves(pattern)}.values())
+        bound = p.Query(pattern, tuple(self.homes[()]), window, partition_by, variables=variables)
         return bind_outputs(bound, self.source, self.names, self.typer(()))
 
     # looking names up
@@ -66,11 +71,21 @@ class _Binder:
         def kleene(var: str, function: str, span: Span | None) -> None:
             v = self.names.lookup(var, inside, span)
             if not v.event.kleene:
-                self.fail("E502", f"{function} of '{var}', which is one event", span, f"use {var}.attribute, or make it {v.event.type}+ {var}")
+                self.fail(
+                    "E502",
+                    f"{function} of '{var}', which is one event",
+                    span,
+                    f"use {var}.attribute, or make it {v.event.type}+ {var}",
+                )
             if v.negations:
-                self.fail("E304", f"{function} of '{var}', which is bound inside a negation", span, "a negated Kleene variable has no set to test")
+                self.fail(
+                    "E304",
+                    f"{function} of '{var}', which is bound inside a negation",
+                    span,
+                    "a negated Kleene variable has no set to test",
+                )
 
-        return Typer(self.text, self.schema.time_unit, column, kleene)
+        return Typer(self.text, self.schema.timestamp_unit, column, kleene)
 
     def _column_of(self, v: Variable, attr: str, span: Span | None) -> x.Column:
         kind = self.schema.attribute(v.event.type, attr)
@@ -145,12 +160,21 @@ class _Binder:
 
     def _where(self, e: s.Scalar) -> None:
         """A WHERE conjunct acts on the match, or inside the innermost negation whose variables it names."""
-        negated = [v for name in _names(e) for v in self.names.by_name.get(name, ()) if v.negations]
+        negated = [v for name in s.names(e) for v in self.names.by_name.get(name, ()) if v.negations]
         negated = [v for v in negated if all(o.negations for o in self.names.by_name[v.name])]
-        targets = [n for n in dict.fromkeys(v.negations for v in negated) if all(any(self._sees(n, o) for o in self.names.by_name[v.name]) for v in negated)]
+        targets = [
+            n
+            for n in dict.fromkeys(v.negations for v in negated)
+            if all(any(self._sees(n, o) for o in self.names.by_name[v.name]) for v in negated)
+        ]
         if negated and not targets:
             names = sorted({v.name for v in negated})
-            self.fail("E503", f"a conjunct over {' and '.join(repr(n) for n in names)}, bound in negations that are not nested", e.span, "give each negation a condition of its own")
+            self.fail(
+                "E503",
+                f"a conjunct over {' and '.join(repr(n) for n in names)}, bound in negations that are not nested",
+                e.span,
+                "give each negation a condition of its own",
+            )
         for inside in targets or [()]:
             self._add(inside[-1] if inside else (), self.typer(inside), e)
 
@@ -168,10 +192,15 @@ class _Binder:
             case s.Negation():
                 return p.Not(self._build(e.body, (*path, 0)), tuple(self.homes.get(path, ())), span=e.span)
             case s.Operator():
+                if len(e.parts) == 1 and e.where and e.window is None and e.kind != "OR":
+                    return self._build(e.parts[0], (*path, 0))  # it only carried its conditions
                 window = self._window(e.window) if e.window else None
                 parts = [self._build(c, (*path, i)) for i, c in enumerate(e.parts)]
                 if e.kind == "OR":
-                    homes = [tuple(self.homes.get((*path, i), ())) if not isinstance(c, p.Not) else () for i, c in enumerate(parts)]
+                    homes = [
+                        tuple(self.homes.get((*path, i), ())) if not isinstance(c, p.Not) else ()
+                        for i, c in enumerate(parts)
+                    ]
                     branches = tuple(p.Branch(c, w, span=c.span) for c, w in zip(parts, homes, strict=True))
                     return p.Or(branches, window, span=e.span)
                 return (p.Seq if e.kind == "SEQ" else p.And)(tuple(parts), window, span=e.span)
@@ -188,7 +217,12 @@ class _Binder:
             else:
                 size = _scale(w.size, _SECONDS[w.unit] * PER_SECOND[unit], 1)
             if size == 0:
-                self.fail("E402", "the window is shorter than one unit of the time column", w.span, f"times are counted in {unit}")
+                self.fail(
+                    "E402",
+                    "the window is shorter than one unit of the time column",
+                    w.span,
+                    f"times are counted in {unit}",
+                )
         if size > MAX_WINDOW:
             self.fail("E402", "the window is longer than time itself", w.span, "give a shorter one")
         return p.Window(kind, size, unit, span=w.span)  # type: ignore[arg-type]
@@ -197,30 +231,3 @@ class _Binder:
 def _scale(size: int | float, times: int, over: int) -> int:
     """Exact for whole numbers; a fraction is rounded down to whole units of the time column."""
     return size * times // over if isinstance(size, int) else int(size * times / over)
-
-
-def _names(e: s.Scalar) -> Iterator[str]:
-    match e:
-        case s.Constant() | s.SameAttr():
-            return
-        case s.Attr():
-            yield e.var
-        case s.Var():
-            yield e.name
-        case s.Unary() | s.IsNull():
-            yield from _names(e.value)
-        case s.Binary():
-            yield from _names(e.left)
-            yield from _names(e.right)
-        case s.Chain():
-            for c in e.operands:
-                yield from _names(c)
-        case s.InList():
-            for c in (e.value, *e.items):
-                yield from _names(c)
-        case s.Between():
-            for c in (e.value, e.low, e.high):
-                yield from _names(c)
-        case s.Call():
-            for c in e.args:
-                yield from _names(c)

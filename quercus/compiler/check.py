@@ -31,12 +31,22 @@ class _Checker:
     def check(self, root: p.Pattern) -> None:
         leaves = list(p.leaves(root, negated=True))
         if len(leaves) > MAX_COMPONENTS:
-            self.fail("E309", f"{len(leaves)} components; the limit is {MAX_COMPONENTS}", leaves[MAX_COMPONENTS].span, "split the query")
+            self.fail(
+                "E309",
+                f"{len(leaves)} components; the limit is {MAX_COMPONENTS}",
+                leaves[MAX_COMPONENTS].span,
+                "split the query",
+            )
         if isinstance(root, p.Not):
             self.fail("E301", "a negation stands alone", root.span, "put it beside a positive component: SEQ(A, !B)")
         bounds = [x for x in leaves if isinstance(x, p.Kleene) and x.most is not None]
         if prod(x.most or 1 for x in bounds) > MAX_COMBINATION:
-            self.fail("E308", f"the product of the [n] bounds is beyond {MAX_COMBINATION:,}", bounds[-1].span, "ask for smaller sets, or use +")
+            self.fail(
+                "E308",
+                f"the product of the [n] bounds is beyond {MAX_COMBINATION:,}",
+                bounds[-1].span,
+                "ask for smaller sets, or use +",
+            )
         self.node(root, negated=False)
         self.not_empty(root)
 
@@ -46,36 +56,62 @@ class _Checker:
                 return
             case p.Kleene():
                 if negated and e.least == 0:
-                    self.fail("E304", "'*' inside a negation", e.span, f"an empty set is always there: write !{e.leaf.type}")
+                    self.fail(
+                        "E304", "'*' inside a negation", e.span, f"an empty set is always there: write !{e.leaf.type}"
+                    )
             case p.Seq() | p.And():
                 self.operator(e)
             case p.Or():
                 for b in e.branches:
                     if isinstance(b.body, p.Not):
-                        self.fail("E301", "a negation directly in an OR", b.body.span, "put it beside a positive component: SEQ(A, !B)")
+                        self.fail(
+                            "E301",
+                            "a negation directly in an OR",
+                            b.body.span,
+                            "put it beside a positive component: SEQ(A, !B)",
+                        )
             case p.Not():
                 if isinstance(e.body, p.Not):
                     self.fail("E301", "a negation of a negation", e.body.span, "drop both")
                 if p.can_be_empty(e.body):
-                    self.fail("E303", "what is negated could bind no event at all", e.body.span, "make one component required")
+                    self.fail(
+                        "E303", "what is negated could bind no event at all", e.body.span, "make one component required"
+                    )
         for c in p.parts(e):
             self.node(c, negated=negated or isinstance(e, p.Not))
 
     def operator(self, e: p.Seq | p.And) -> None:
         name = "SEQ" if isinstance(e, p.Seq) else "AND"
         if all(isinstance(c, p.Not) for c in e.parts):
-            self.fail("E302", f"{name} has no positive component", e.span, "a negation needs a positive component beside it")
+            self.fail(
+                "E302", f"{name} has no positive component", e.span, "a negation needs a positive component beside it"
+            )
         if isinstance(e, p.And) and len(e.parts) > 1 and p.has_direct_kleene(e):
             for c in e.parts:
                 if isinstance(c, p.Not):
-                    self.fail("E304", "a negation beside a Kleene component in an AND", c.span, "put the negation into a SEQ around the AND")
+                    self.fail(
+                        "E304",
+                        "a negation beside a Kleene component in an AND",
+                        c.span,
+                        "put the negation into a SEQ around the AND",
+                    )
             count = len(e.parts)
             if count > MAX_AND_KLEENE:
-                self.fail("E306", f"{count} components beside a Kleene component in an AND; the limit is {MAX_AND_KLEENE}", e.span, "every order counts: use fewer, or nest them")
+                self.fail(
+                    "E306",
+                    f"{count} components beside a Kleene component in an AND; the limit is {MAX_AND_KLEENE}",
+                    e.span,
+                    "every order counts: use fewer, or nest them",
+                )
             for n in range(2, count + 1):
                 self.orders *= n
             if self.orders > MAX_ORDERS:
-                self.fail("E306", f"the orders of the ANDs with Kleene components are more than {MAX_ORDERS:,}", e.span, "use fewer components")
+                self.fail(
+                    "E306",
+                    f"the orders of the ANDs with Kleene components are more than {MAX_ORDERS:,}",
+                    e.span,
+                    "use fewer components",
+                )
 
     def not_empty(self, root: p.Pattern) -> None:
         """The root, and every branch of a root OR, must bind something."""
@@ -84,4 +120,9 @@ class _Checker:
             for b in bare.branches:
                 self.not_empty(b.body)
         elif p.can_be_empty(bare):
-            self.fail("E303", "the pattern could bind no event at all", root.span, "make one component required: B+ instead of B*")
+            self.fail(
+                "E303",
+                "the pattern could bind no event at all",
+                root.span,
+                "make one component required: B+ instead of B*",
+            )

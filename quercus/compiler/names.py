@@ -68,7 +68,12 @@ class Names:
             hint = "give one of them another name" if a.var else f"give it a variable of its own: {a.type} x"
             self.fail("E103", f"the variable '{new.name}' is bound twice", a.span, hint)
         if (a.type, a.least, a.most, a.kleene) != (b.type, b.least, b.most, b.kleene):
-            self.fail("E103", f"'{new.name}' differs between the branches of the OR", a.span, "the same type in each, or another name")
+            self.fail(
+                "E103",
+                f"'{new.name}' differs between the branches of the OR",
+                a.span,
+                "the same type in each, or another name",
+            )
 
     def lookup(self, name: str, inside: tuple[Path, ...], span: Span | None) -> Variable:
         """The variable as seen from inside these negations."""

@@ -14,6 +14,7 @@ from quercus.ir import pattern as p
 
 if TYPE_CHECKING:
     from quercus.compiler.names import Names
+    from quercus.ir.span import Span
 
 _AGGREGATES = ("count", "sum", "avg", "min", "max")
 
@@ -21,13 +22,18 @@ _AGGREGATES = ("count", "sum", "avg", "min", "max")
 def bind_outputs(query: p.Query, source: s.QueryText, names: Names, typer: Typer) -> p.Query:
     """The query with its outputs bound. RETURN projects each match, AGG counts over all: a query has one of them."""
     if source.returns and source.aggregates:
-        typer.fail("E601", "RETURN and AGG in one query", source.returns[0].span, "RETURN lists matches, AGG counts them: ask two queries")
+        typer.fail(
+            "E601",
+            "RETURN and AGG in one query",
+            source.returns[0].span,
+            "RETURN lists matches, AGG counts them: ask two queries",
+        )
     if source.group_by and not source.aggregates:
         typer.fail("E601", "GROUPBY without AGG", source.group_by[0].span, "add for example AGG COUNT(*)")
     kleene = p.kleene_variables(query.pattern)
     returns = tuple(_returned(o, i, names, typer, kleene) for i, o in enumerate(source.returns, 1))
     aggregates = tuple(_aggregate(o, names, typer) for o in source.aggregates)
-    groups = tuple(_group(g, typer, kleene) for g in source.group_by)
+    groups = tuple(_group(g, names, typer, kleene) for g in source.group_by)
     seen: set[str] = {f"{g.var}_{g.attr}" for g in groups}
     for o in (*returns, *aggregates):
         if o.name in seen:
@@ -36,10 +42,22 @@ def bind_outputs(query: p.Query, source: s.QueryText, names: Names, typer: Typer
     return evolve(query, returns=returns, aggregates=aggregates, group_by=groups)
 
 
+def _positive(name: str, span: Span | None, names: Names, typer: Typer) -> None:
+    """An output can only name what a match binds."""
+    found = names.by_name.get(name)
+    if found and all(v.negations for v in found):
+        typer.fail(
+            "E603", f"'{name}' is bound inside a negation: no match holds it", span, "return a positive variable"
+        )
+    names.lookup(name, (), span)
+
+
 def _returned(o: s.Output, number: int, names: Names, typer: Typer, kleene: frozenset[str]) -> p.Output:
     if isinstance(o.value, s.Var):
-        names.lookup(o.value.name, (), o.value.span)
+        _positive(o.value.name, o.value.span, names, typer)
         return p.Output(o.name or o.value.name, o.value.name, span=o.span)
+    for name in s.names(o.value):
+        _positive(name, o.value.span, names, typer)
     value = typer.scalar(o.value)
     each = {n.var for n in x.walk(value) if isinstance(n, x.Column)} & kleene
     if len(each) > 1:
@@ -63,14 +81,23 @@ def _aggregate(o: s.Output, names: Names, typer: Typer) -> p.Aggregate:
         typer.fail("E203", "AGG takes COUNT(*), COUNT(v), SUM(v.x), AVG(v.x), MIN(v.x) or MAX(v.x)", o.span)
     if call.star or (call.name == "count" and len(call.args) == 1 and isinstance(call.args[0], s.Var)):
         if call.name != "count":
-            typer.fail("E203", f"{call.name.upper()}(*) means nothing", o.span, f"write {call.name.upper()}(v.attribute)")
+            typer.fail(
+                "E203", f"{call.name.upper()}(*) means nothing", o.span, f"write {call.name.upper()}(v.attribute)"
+            )
         var = None
         if not call.star:
             var = cast("s.Var", call.args[0]).name
-            names.lookup(var, (), o.span)
-        return p.Aggregate(o.name or ("count" if var is None else f"count_{var}"), "count", var, None, "int64", span=o.span)
+            _positive(var, o.span, names, typer)
+        return p.Aggregate(
+            o.name or ("count" if var is None else f"count_{var}"), "count", var, None, "int64", span=o.span
+        )
     if call.name == "count" or len(call.args) != 1 or not isinstance(call.args[0], s.Attr):
-        typer.fail("E203", f"{call.name.upper()} takes {'* or a variable' if call.name == 'count' else 'variable.attribute'}", o.span)
+        typer.fail(
+            "E203",
+            f"{call.name.upper()} takes {'* or a variable' if call.name == 'count' else 'variable.attribute'}",
+            o.span,
+        )
+    _positive(call.args[0].var, call.args[0].span, names, typer)
     column = typer.column(call.args[0].var, call.args[0].name, call.args[0].span)
     if call.name in ("sum", "avg") and column.type not in NUMBERS:
         typer.fail("E201", f"{call.name.upper()} of a {column.type}", call.args[0].span, "it takes numbers")
@@ -79,10 +106,13 @@ def _aggregate(o: s.Output, names: Names, typer: Typer) -> p.Aggregate:
     return p.Aggregate(name, cast("Any", call.name), column.var, column.attr, kind, span=o.span)
 
 
-def _group(g: s.Attr | s.Var, typer: Typer, kleene: frozenset[str]) -> x.Column:
+def _group(g: s.Attr | s.Var, names: Names, typer: Typer, kleene: frozenset[str]) -> x.Column:
     """GROUPBY v is by the event's own type (E-Cube)."""
     var, attr = (g.var, g.name) if isinstance(g, s.Attr) else (g.name, "type")
+    _positive(var, g.span, names, typer)
     column = typer.column(var, attr, g.span)
     if var in kleene:
-        typer.fail("E602", f"grouping by the Kleene variable '{var}'", g.span, "group by a variable that binds one event")
+        typer.fail(
+            "E602", f"grouping by the Kleene variable '{var}'", g.span, "group by a variable that binds one event"
+        )
     return column

@@ -126,9 +126,24 @@ def _check_depth(tree: Tree[Token], text: str) -> None:
 def _bad_character(text: str, at: int) -> QueryError:
     c = text[at]
     if c in "'\"":
-        return QueryError("E003", "the string is not closed on its line", text=text, span=Span(at, at + 1), hint=f"add the missing {c}")
-    hints = {"$": "write amounts as plain numbers", "{": "counts are written B[3]", "^": "powers are not supported", "@": None}
-    hints |= {"→": "sequence is written A ; B or SEQ(A, B)", "?": "an optional element is not in the language; B* may be empty", ".": "attributes are written variable.attribute"}
+        return QueryError(
+            "E003",
+            "the string is not closed on its line",
+            text=text,
+            span=Span(at, at + 1),
+            hint=f"add the missing {c}",
+        )
+    hints = {
+        "$": "write amounts as plain numbers",
+        "{": "counts are written B[3]",
+        "^": "powers are not supported",
+        "@": None,
+    }
+    hints |= {
+        "→": "sequence is written A ; B or SEQ(A, B)",
+        "?": "an optional element is not in the language; B* may be empty",
+        ".": "attributes are written variable.attribute",
+    }
     return QueryError(
         "E008", f"the character {c!r} means nothing here", text=text, span=Span(at, at + 1), hint=hints.get(c)
     )
@@ -154,7 +169,9 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
 
     if "PATTERN" in expected:
         if at_end:
-            return QueryError("E004", "the query is empty", hint="write for example: PATTERN SEQ(A a, B b) WITHIN 10 min")
+            return QueryError(
+                "E004", "the query is empty", hint="write for example: PATTERN SEQ(A a, B b) WITHIN 10 min"
+            )
         return error("a query begins with PATTERN", nearest(value, ["PATTERN"]) or "put PATTERN before the pattern")
     found = "the query ends" if at_end else f"'{value}' stands"
     operand = expected >= _OPERAND
@@ -165,15 +182,22 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
             return error(f"{found} where an operand should be", "Kleene signs follow the type: A+ a, A* a, A[3] a")
         if kind == "PATTERN":
             return error("PATTERN stands twice", "nest patterns with SEQ(...), AND(...), OR(...)", "E007")
-        return error(f"{found} where an operand should be", f"'{value}' is a keyword: as a name it needs quotes, \"{value}\"")
+        return error(
+            f"{found} where an operand should be", f"'{value}' is a keyword: as a name it needs quotes, \"{value}\""
+        )
     if kind == "COMMA":
         return error("a comma outside any operator", "write SEQ(A, B) or A ; B")
     if expected == {"LPAR"}:
         return error(f"{found} where '(' should be", "operators are written SEQ(...), AND(...), OR(...)")
     if kind == "IDENT" and "WHERE" in expected:
-        return error(f"'{value}' is not expected here", nearest(value, _CLAUSES) or "components are joined by ; & | or stand in SEQ(...)")
+        return error(
+            f"'{value}' is not expected here",
+            nearest(value, _CLAUSES) or "components are joined by ; & | or stand in SEQ(...)",
+        )
     if kind == "COMPARE" and "COMPARE" not in expected:
-        return error(f"'{value}' is not expected here", "conditions stand inside SEQ(...), AND(...), OR(...) or after WHERE")
+        return error(
+            f"'{value}' is not expected here", "conditions stand inside SEQ(...), AND(...), OR(...) or after WHERE"
+        )
     wanted = sorted({_NAMES.get(e, e) for e in expected})
     hint = "expected " + " or ".join(wanted) if len(wanted) <= 5 else None
     return error("the query ends too early" if at_end else f"'{value}' is not expected here", hint)

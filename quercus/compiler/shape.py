@@ -53,7 +53,7 @@ def _at(token: Token) -> Span:
 def _unquote(text: str) -> str:
     if text[:1] in "'\"":
         return text[1:-1].replace(text[0] * 2, text[0])
-    return text
+    return str(text)
 
 
 class _Shaper:
@@ -72,11 +72,14 @@ class _Shaper:
         pattern, *clauses = _trees(tree)
         found: dict[str, Any] = {}
         for clause in clauses:
-            kind = str(clause.data)
-            if kind in found:
-                first = cast("Token", next(iter(clause.scan_values(lambda _: True))))
-                self.fail("E007", f"{str(first).upper()} stands twice", _at(first), "each clause stands once")
-            found[kind] = self.clause(kind, clause)
+            stray = _take_trailing_window(clause)
+            for kind, node in ((str(clause.data), clause), ("within", stray)):
+                if node is None:
+                    continue
+                if kind in found:
+                    first = cast("Token", next(iter(node.scan_values(lambda _: True))))
+                    self.fail("E007", f"{str(first).upper()} stands twice", _at(first), "each clause stands once")
+                found[kind] = self.clause(kind, node)
         window = found.get("within")
         if window is None:
             outside = list(_outside_parentheses(pattern))
@@ -99,17 +102,17 @@ class _Shaper:
             case "where":
                 return tuple(c for e in _trees(node) for c in self.conjuncts(e))
             case "partition_by":
-                return tuple(str(t) for t in _tokens(node, "IDENT"))
+                return tuple(_unquote(t) for t in _tokens(node, "IDENT", "STRING"))
             case "group_by":
                 return tuple(self.group_item(i) for i in _trees(node))
             case "agg" | "returns":
                 return tuple(self.item(i) for i in _trees(node))
             case _:
-                return self.window(_trees(node)[0])
+                return self.window(node if node.data == "window" else _trees(node)[0])
 
     def item(self, node: Node) -> s.Output:
-        names = _tokens(node, "IDENT")
-        return s.Output(self.scalar(_trees(node)[0]), str(names[0]) if names else None, span=_span(node))
+        names = _tokens(node, "IDENT", "STRING")
+        return s.Output(self.scalar(_trees(node)[0]), _unquote(names[0]) if names else None, span=_span(node))
 
     def group_item(self, node: Node) -> s.Attr | s.Var:
         item = self.item(node)
@@ -126,7 +129,12 @@ class _Shaper:
             unit = UNITS.get(name) or UNITS.get(name.removesuffix("s"))
             if unit is None:
                 known = ["ns", "us", "ms", "s", "sec", "min", "minutes", "hours", "days", "weeks", "events", "unit"]
-                self.fail("E001", f"'{word}' is no unit", _at(word), nearest(name, known) or "units: ns us ms s min h d week, EVENTS")
+                self.fail(
+                    "E001",
+                    f"'{word}' is no unit",
+                    _at(word),
+                    nearest(name, known) or "units: ns us ms s min h d week, EVENTS",
+                )
         if size <= 0:
             self.fail("E402", "a window of no length", _at(number), "give a length above zero")
         if unit == "events" and isinstance(size, float):
@@ -144,7 +152,7 @@ class _Shaper:
         kind = str(node.data)
         if kind in {"add", "mul"}:
             left, right = _trees(node)
-            return str(left.data) in _LEAFY and str(right.data) == "word"
+            return str(left.data) in _LEAFY and str(right.data) in {"word", "string"}
         if kind in {"not_", "and_", "or_"}:
             return any(self.is_pattern(c) for c in _trees(node))
         if kind == "group":
@@ -162,10 +170,10 @@ class _Shaper:
             )
         match str(node.data):
             case "word" | "integer" | "string":
-                return s.Event(_unquote(str(_tokens(node)[0])), span=_span(node))
+                return s.Event(_unquote(_tokens(node)[0]), span=_span(node))
             case "event":
                 name, var = _tokens(node)
-                return s.Event(_unquote(str(name)), str(var), span=_span(node))
+                return s.Event(_unquote(name), _unquote(var), span=_span(node))
             case "times":
                 return self.times(node)
             case "plus" | "add" | "star" | "mul" as kind:
@@ -186,14 +194,14 @@ class _Shaper:
         n = self.integer(count)
         if n == 0:
             self.fail("E305", "a count of zero", _at(count), "[n] needs n of 1 or more; an absent event is written !B")
-        return s.Event(_unquote(str(name)), str(var[0]) if var else None, n, n, True, span=_span(node))
+        return s.Event(_unquote(name), _unquote(var[0]) if var else None, n, n, True, span=_span(node))
 
     def kleene(self, node: Node, least: int) -> s.Event:
         type_, *var = _trees(node)
         if str(type_.data) not in _LEAFY:
             self.fail("E304", "Kleene stands on an event type only", _span(node), "write A+ a, A* a or A[3] a")
-        name = str(_tokens(var[0])[0]) if var else None
-        return s.Event(_unquote(str(_tokens(type_)[0])), name, least, None, True, span=_span(node))
+        name = _unquote(_tokens(var[0])[0]) if var else None
+        return s.Event(_unquote(_tokens(type_)[0]), name, least, None, True, span=_span(node))
 
     def operator(self, node: Node, kind: str) -> s.Operator:
         parts, where = self.arguments(node)
@@ -239,7 +247,7 @@ class _Shaper:
         if node.data == "and_" and not self.is_pattern(node):
             return [c for e in _trees(node) for c in self.conjuncts(e)]
         if node.data == "same":
-            return [s.SameAttr(str(t), span=_at(t)) for t in _tokens(node, "IDENT")]
+            return [s.SameAttr(_unquote(t), span=_at(t)) for t in _tokens(node, "IDENT", "STRING")]
         return [self.scalar(node)]
 
     def scalar(self, node: Node) -> s.Scalar:
@@ -252,12 +260,12 @@ class _Shaper:
             case "float_":
                 return s.Constant(self.float(_tokens(node)[0]), span=span)
             case "string":
-                return s.Constant(_unquote(str(_tokens(node)[0])), span=span)
+                return s.Constant(_unquote(_tokens(node)[0]), span=span)
             case "constant":
                 return s.Constant({"TRUE": True, "FALSE": False, "NULL": None}[_tokens(node)[0].type], span=span)
             case "attr":
                 name, attr = _tokens(node)
-                return s.Attr(_unquote(str(name)), _unquote(attr[1:].strip()), span=span)
+                return s.Attr(_unquote(name), _unquote(attr[1:].strip()), span=span)
             case "call":
                 return self.call(node)
             case "add" | "sub" | "mul" | "div" | "mod":
@@ -288,7 +296,12 @@ class _Shaper:
             case "same":
                 self.fail("E504", "[attr] stands alone inside an operator", span, "write SEQ(A a, B b, [id])")
             case _:
-                self.fail("E307", "an event pattern where a condition should stand", span, "a value is written variable.attribute")
+                self.fail(
+                    "E307",
+                    "an event pattern where a condition should stand",
+                    span,
+                    "a value is written variable.attribute",
+                )
 
     def float(self, token: Token) -> float:
         value = float(token)
@@ -314,6 +327,19 @@ class _Shaper:
 
 def _window_of(node: Node) -> Any:
     return next((c for c in _trees(node) if c.data == "window"), None)
+
+
+def _take_trailing_window(clause: Node) -> Node | None:
+    """`WHERE (a.x = 1 or a.x = 2) WITHIN 5 s`: the grammar gives WITHIN to the parentheses; it is the query's."""
+    node = clause
+    while _trees(node) and node.data not in {"group", "call", "operator", "within"}:
+        if isinstance(node.children[-1], str):
+            return None
+        node = _trees(node)[-1]
+    window: Node | None = _window_of(node) if node.data == "group" else None
+    if window is not None:
+        node.children.remove(window)
+    return window
 
 
 def _outside_parentheses(node: Node) -> Any:

@@ -6,6 +6,7 @@ binder and every rule after it are held to an independent reading of the same te
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal as OneOf
 
 from attrs import field, frozen
@@ -183,3 +184,31 @@ class QueryText:
     aggregates: tuple[Output, ...] = ()
     returns: tuple[Output, ...] = ()
     text: str = field(default="", eq=False, repr=False, kw_only=True)
+
+
+def names(e: Scalar) -> Iterator[str]:
+    """The variables an expression names, as often as it names them."""
+    match e:
+        case Constant() | SameAttr():
+            return
+        case Attr():
+            yield e.var
+        case Var():
+            yield e.name
+        case Unary() | IsNull():
+            yield from names(e.value)
+        case Binary():
+            yield from names(e.left)
+            yield from names(e.right)
+        case Chain():
+            for c in e.operands:
+                yield from names(c)
+        case InList():
+            for c in (e.value, *e.items):
+                yield from names(c)
+        case Between():
+            for c in (e.value, e.low, e.high):
+                yield from names(c)
+        case Call():
+            for c in e.args:
+                yield from names(c)

@@ -74,7 +74,7 @@ class Typer:
             case s.Call():
                 return self.call(e)
             case s.SameAttr():
-                self.fail("E504", "[attr] stands alone inside an operator", e.span, "write SEQ(A a, B b, [id])")
+                self.fail("E504", "[attr] stands alone", e.span, "write SEQ(A a, B b, [id])")
 
     def constant(self, e: s.Constant) -> x.Const:
         kinds: dict[type, x.Type] = {bool: "bool", int: "int64", float: "float64", str: "string", type(None): "null"}
@@ -114,7 +114,9 @@ class Typer:
         left, right = self.as_timestamp(left, right), self.as_timestamp(right, left)
         kinds = {left.type, right.type} - {"null"}
         if len(kinds) > 1 and not kinds <= NUMBERS:
-            self.fail("E201", f"{_NAMES[left.type]} is compared with {_NAMES[right.type]}", span, "both sides need one type")
+            self.fail(
+                "E201", f"{_NAMES[left.type]} is compared with {_NAMES[right.type]}", span, "both sides need one type"
+            )
         if kinds == {"bool"} and op not in ("=", "<>"):
             self.fail("E201", f"booleans have no order for '{op}'", span, "use = or <>")
         return x.Compare(cast("Any", op), left, right, span=span)

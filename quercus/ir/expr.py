@@ -152,9 +152,7 @@ class Same:
         return "bool"
 
 
-Expr = (
-    Const | Column | Negative | Arithmetic | Compare | Logic | NotTrue | InSet | IsNull | Call | GroupCall | Same
-)
+Expr = Const | Column | Negative | Arithmetic | Compare | Logic | NotTrue | InSet | IsNull | Call | GroupCall | Same
 
 TRUE = Const(True, "bool")
 FALSE = Const(False, "bool")
@@ -211,9 +209,7 @@ def variables(e: Expr) -> frozenset[str]:
 
 def columns(e: Expr) -> frozenset[tuple[str, str]]:
     """The (variable, attribute) pairs an expression reads."""
-    return frozenset(
-        (n.var, n.attr) for n in walk(e) if isinstance(n, Column | GroupCall) and n.attr is not None
-    )
+    return frozenset((n.var, n.attr) for n in walk(e) if isinstance(n, Column | GroupCall) and n.attr is not None)
 
 
 def has_group_call(e: Expr) -> bool:
@@ -229,5 +225,3 @@ def is_equality(e: Expr) -> bool:
         and isinstance(e.right, Column)
         and e.left.var != e.right.var
     )
-
-

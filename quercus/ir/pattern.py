@@ -145,6 +145,9 @@ class Query:
     group_by: tuple[Column, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     returns: tuple[Output, ...] = ()
+    variables: tuple[
+        Leaf | Kleene, ...
+    ] = ()  # the positive variables in the order of the text: the columns of the answer
     key: KeyClass | None = None
     reads: tuple[Column, ...] | None = None
     empty: str | None = None

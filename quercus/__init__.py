@@ -1,0 +1,30 @@
+"""Quercus: complex event processing as tree plans. QUERies over Complex events, as trees.
+
+>>> import quercus as qc
+>>> schema = qc.Schema({"id": "int64"}, time="ts", type="type", time_unit="s")
+>>> plan = qc.compile("PATTERN SEQ(Wash w, !Check c, Operate o, [id]) WITHIN 10 min", schema)
+>>> print(plan.tree.key.columns[0].attr)
+id
+"""
+
+from __future__ import annotations
+
+from quercus.compiler import compile
+from quercus.errors import DataError, LimitExceeded, QuercusError, QueryError
+from quercus.plan import Alternative, Plan
+from quercus.schema import Schema
+from quercus.stats import Stats
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Alternative",
+    "DataError",
+    "LimitExceeded",
+    "Plan",
+    "QuercusError",
+    "QueryError",
+    "Schema",
+    "Stats",
+    "compile",
+]

@@ -1,0 +1,275 @@
+"""The components of one operator -> a tree of joins or a stack: which shape, what each node tests, what it costs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from quercus.compiler import cost, shapes
+from quercus.ir import expr as x
+from quercus.ir import pattern as p
+from quercus.ir import tree as t
+
+Op = Literal["SEQ", "AND"]
+SIGN = {"SEQ": ";", "AND": " & "}
+ANY = "any"  # a leaf has every shape
+
+
+@frozen
+class Component:
+    """A built component: its tree, expected rows, and the variables it binds."""
+
+    node: t.Node
+    rows: float
+    variables: frozenset[str]
+    shape: str
+    unions: frozenset[int] = frozenset()  # whose choice of branch its composites remember
+
+    @property
+    def kleene(self) -> bool:
+        return isinstance(self.node, t.Buffer) and self.node.kleene
+
+
+@frozen
+class Arrangement:
+    node: t.Node
+    rows: float
+    shape: str
+    alternatives: tuple[tuple[str, float], ...]
+
+
+def arrange(
+    op: Op,
+    components: list[Component],
+    predicates: list[t.Predicate],
+    negations: list[tuple[t.Negation, frozenset[str]]],
+    window: p.Window | None,
+    model: cost.Model,
+    shape: str,
+    absent: frozenset[str],
+) -> Arrangement:
+    """Choose a shape for the operator and build it."""
+    return _Arranger(op, components, predicates, negations, window, model, absent).choose(shape)
+
+
+class _Arranger:
+    def __init__(
+        self,
+        op: Op,
+        components: list[Component],
+        predicates: list[t.Predicate],
+        negations: list[tuple[t.Negation, frozenset[str]]],
+        window: p.Window | None,
+        model: cost.Model,
+        absent: frozenset[str],
+    ) -> None:
+        self.op, self.components, self.window, self.model, self.absent = op, components, window, model, absent
+        self.n = len(components)
+        self.predicates = [(c, self._mask(x.variables(c.expr), c.when), model.selectivity(c.expr)) for c in predicates]
+        self.negations = [(g, self._mask(needs, g.when)) for g, needs in negations]
+        self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
+        self._rows: dict[int, float] = {}
+
+    def _mask(self, names: frozenset[str], when: t.When) -> int:
+        """The components that must be bound before something can be tested."""
+        taken = {union for union, _ in when}
+        return sum(1 << i for i, c in enumerate(self.components) if names & c.variables or taken & c.unions)
+
+    # estimates
+
+    def rows(self, mask: int) -> float:
+        """Expected composites over these components: a Kleene set joins as one."""
+        known = self._rows.get(mask)
+        if known is None:
+            plain = mask & ~self.kleene
+            chosen = plain or mask
+            known, m = 1.0, 0
+            for i, c in enumerate(self.components):
+                if chosen >> i & 1:
+                    known *= c.rows
+                    m += 1
+            known *= cost.arrangements(self.op, m)
+            for _, needs, kept in self.predicates:
+                if needs & mask == needs and not needs & self.kleene:
+                    known *= kept
+            self._rows[mask] = known
+        return known
+
+    def join_cost(self, left: int, right: int) -> float:
+        """Candidates looked at, plus composites built."""
+        both = left | right
+        for side, other, each in ((left, right, cost.KLEENE_LEFT), (right, left, cost.KLEENE_RIGHT)):
+            if not side & ~self.kleene:  # only Kleene on this side: a range of elements for each partner
+                touched = any(
+                    needs & side and needs & other and needs & both == needs for _, needs, _ in self.predicates
+                )
+                elements = self.rows(side) if touched else 1.0
+                return self.rows(other) * (cost.COMPARE + each * elements + cost.BUILD)
+        m = [bin(k & ~self.kleene).count("1") for k in (both, left, right)]
+        ordered = cost.arrangements(self.op, m[0]) / (
+            cost.arrangements(self.op, m[1]) * cost.arrangements(self.op, m[2])
+        )
+        candidates = self.rows(left) * self.rows(right) * ordered
+        for c, needs, kept in self.predicates:
+            if needs & both == needs and needs & left and needs & right and x.is_equality(c.expr):
+                candidates *= kept
+                break
+        return candidates * cost.COMPARE + self.rows(both) * cost.BUILD
+
+    def stack_cost(self) -> float:
+        """The right-deep joins, without building what lies between: only the last composites are written."""
+        total = self.rows((1 << self.n) - 1) * cost.BUILD
+        for i in range(self.n - 2, -1, -1):
+            bound = (1 << self.n) - (1 << (i + 1))
+            total += self.join_cost(1 << i, bound) - self.rows(bound | 1 << i) * cost.BUILD
+        return total
+
+    # choosing
+
+    def choose(self, shape: str) -> Arrangement:
+        if self.n == 1:
+            return self.single()
+        stack = self.stack_cost()
+        if shape == "stack":
+            return self.stack(stack, ())
+        if shape != "auto":
+            tree = shapes.named(shape, self.n)
+            return self.join_tree(tree, shape, ())
+        tree = shapes.cheapest(self.op, self.n, self.join_cost)
+        listed = self.listed(tree, stack)
+        if stack <= shapes.cost(tree, self.join_cost):
+            return self.stack(stack, listed)
+        return self.join_tree(tree, shapes.name_of(tree, self.n) or "mixed", listed)
+
+    def listed(self, best: shapes.Tree, stack: float) -> tuple[tuple[str, float], ...]:
+        """Every shape considered, cheapest first."""
+        trees = [shapes.named(s, self.n) for s in ("left", "right", "bushy", "inner")]
+        if self.op == "SEQ" and self.n <= shapes.MAX_LISTED:
+            trees = list(shapes.every(self.n))
+        found = {self.text(tr): shapes.cost(tr, self.join_cost) for tr in (*trees, best)}
+        found[self.stack_text()] = stack
+        return tuple(sorted(found.items(), key=lambda item: (item[1], item[0])))
+
+    def text(self, tree: shapes.Tree) -> str:
+        if isinstance(tree, int):
+            return _label(self.components[tree])
+        parts = [self.text(c) if isinstance(c, int) else f"({self.text(c)})" for c in tree]
+        return SIGN[self.op].join(parts)
+
+    def stack_text(self) -> str:
+        return "stack[" + ", ".join(_label(c) for c in self.components) + "]"
+
+    # building
+
+    def single(self) -> Arrangement:
+        c = self.components[0]
+        node = c.node
+        checks = tuple(k for k, _, _ in self.predicates)
+        if self.window is not None or checks:
+            node = t.Stack(self.op, (t.Step(node, (), checks, ()),), self.window, t.Estimate(c.rows, c.rows))
+        node, rows = self._reject(node, c.rows, 1, (0, 0))
+        return Arrangement(node, rows, c.shape, ())
+
+    def join_tree(self, tree: shapes.Tree, name: str, listed: tuple[tuple[str, float], ...]) -> Arrangement:
+        node = self._make(tree)[0]
+        if self.window is not None:
+            node = _with_window(node, self.window)
+        return Arrangement(node, node.estimate.rows, self._named(name), listed)
+
+    def _make(self, tree: shapes.Tree) -> tuple[t.Node, tuple[x.Expr, ...]]:
+        """A subtree's node and the equalities it enforces."""
+        if isinstance(tree, int):
+            return self.components[tree].node, ()
+        (left, known_left), (right, known_right) = self._make(tree[0]), self._make(tree[1])
+        lm, rm = shapes.mask(tree[0]), shapes.mask(tree[1])
+        ready = [c for c, needs, _ in self.predicates if needs & (lm | rm) == needs and needs & lm and needs & rm]
+        equal, where, known = self._needed(ready, known_left + known_right)
+        sides = [isinstance(k, t.Buffer) and k.kleene for k in (left, right)]
+        rows = self.rows(lm | rm)
+        node: t.Node = t.Join(
+            self.op,
+            left,
+            right,
+            "both" if all(sides) else "left" if sides[0] else "right" if sides[1] else None,
+            tuple(equal),
+            tuple(where),
+            t.Cursor(next=True, previous=self.op == "SEQ"),
+            None,
+            t.Estimate(rows, self.join_cost(lm, rm)),
+        )
+        node, _ = self._reject(node, rows, lm | rm, (lm, rm))
+        return node, known
+
+    def _needed(
+        self, ready: list[t.Predicate], known: tuple[x.Expr, ...]
+    ) -> tuple[list[t.Predicate], list[t.Predicate], tuple[x.Expr, ...]]:
+        """Equalities to hash on and other tests; an equality that others imply is not tested again."""
+        equal, where = [], []
+        for c in ready:
+            if not x.is_equality(c.expr) or c.when:
+                where.append(c)
+            elif not implied(c.expr, known, self.absent):
+                equal.append(c)
+                known = (*known, c.expr)
+        return equal, where, known
+
+    def _reject(self, node: t.Node, rows: float, whole: int, below: tuple[int, int]) -> tuple[t.Node, float]:
+        """The negations whose neighbours meet at this node."""
+        for g, needs in self.negations:
+            if needs & whole == needs and not any(b and needs & b == needs for b in below):
+                work = evolve(g.estimate, cost=g.estimate.cost * max(rows, 1.0))
+                rows *= 0.5
+                node = t.Reject(node, evolve(g, estimate=work), t.Estimate(rows, 0.0))
+        return node, rows
+
+    def stack(self, total: float, listed: tuple[tuple[str, float], ...]) -> Arrangement:
+        steps: list[t.Step] = []
+        known: tuple[x.Expr, ...] = ()
+        for i in range(self.n - 1, -1, -1):
+            ready = [c for c, needs, _ in self.predicates if needs and needs & -needs == 1 << i]
+            equal, where, known = self._needed(ready, known)
+            bound = (1 << self.n) - (1 << i)
+            here = tuple(
+                evolve(g, estimate=evolve(g.estimate, cost=g.estimate.cost * max(self.rows(bound), 1.0)))
+                for g, needs in self.negations
+                if needs & -needs == 1 << i
+            )
+            steps.append(t.Step(self.components[i].node, tuple(equal), tuple(where), here))
+        rows = self.rows((1 << self.n) - 1) * 0.5 ** len(self.negations)
+        node = t.Stack(self.op, tuple(reversed(steps)), self.window, t.Estimate(rows, total))
+        return Arrangement(node, rows, self._named("stack"), listed)
+
+    def _named(self, shape: str) -> str:
+        return shape if {c.shape for c in self.components} <= {shape, ANY} else "mixed"
+
+
+def _label(c: Component) -> str:
+    names = t.variables(c.node)
+    return names[0] if len(names) == 1 else "{" + " ".join(names) + "}"
+
+
+def _with_window(node: t.Node, window: p.Window) -> t.Node:
+    """An inner window belongs to the join that completes its operator, below the negations that filter it."""
+    if isinstance(node, t.Reject):
+        return evolve(node, source=_with_window(node.source, window))
+    assert isinstance(node, t.Join)
+    return evolve(node, window=window)
+
+
+def implied(e: x.Expr, known: tuple[x.Expr, ...], absent: frozenset[str]) -> bool:
+    """Whether equalities already enforced lead from one side to the other, through variables that are always there."""
+    assert isinstance(e, x.Compare)
+    reached: set[x.Expr] = {e.left}
+    grew = True
+    while grew:
+        grew = False
+        for k in known:
+            assert isinstance(k, x.Compare)
+            if x.variables(k) & absent:
+                continue
+            for a, b in ((k.left, k.right), (k.right, k.left)):
+                if a in reached and b not in reached:
+                    reached.add(b)
+                    grew = True
+    return e.right in reached and not x.variables(e) & absent

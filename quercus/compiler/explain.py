@@ -1,0 +1,215 @@
+"""A plan as text: stable, without ids or addresses, so that tests can compare it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, assert_never
+
+from quercus.ir import pattern as p
+from quercus.ir import text
+from quercus.ir import tree as t
+
+if TYPE_CHECKING:
+    from quercus.plan import Plan
+
+
+def explain(plan: Plan, *, verbose: bool = False) -> str:
+    """The logical query, the rules that fired, and the physical tree with its estimates."""
+    unit = plan.schema.timestamp_unit
+    out = ["logical"]
+    out += [f"  {line}" for line in text.query(plan.query, unit).splitlines()]
+    out += ["", "rules"]
+    if verbose:
+        out += list(_trace(plan, unit))
+    else:
+        out.append("  " + (", ".join(dict.fromkeys(f.rule for f in plan.fired)) or "none fired"))
+    out += ["", "plan"]
+    out += [f"  {name:<10}{value}" for name, value in facts(plan.tree, unit)]
+    for warning in plan.warnings:
+        out.append(f"  warning   {warning}")
+    out += ["", "tree"]
+    out += [f"  {line}" for line in tree_lines(plan.tree.root, unit)]
+    return "\n".join(out)
+
+
+def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
+    """What holds for the whole tree, as (name, value)."""
+    yield "shape", tree.shape
+    yield "cost", number(tree.cost)
+    yield "window", text.window(tree.window)
+    yield "purge", tree.purge
+    if tree.partition_by:
+        yield "keyed by", ", ".join(tree.partition_by) + " (declared: each key is a stream of its own)"
+    if tree.key is not None:
+        yield "key", " = ".join(text.column(c.var, c.attr) for c in tree.key.columns) + " (found: keys never meet)"
+    reads: dict[str, list[str]] = {}
+    for c in tree.reads:
+        reads.setdefault(c.var, []).append(c.attr)
+    yield "reads", "; ".join(f"{v}: {', '.join(a)}" for v, a in reads.items()) or "no attributes"
+    if tree.returns:
+        yield "returns", ", ".join(o.name for o in tree.returns)
+    if tree.aggregates:
+        by = f" by {', '.join(text.column(g.var, g.attr) for g in tree.group_by)}" if tree.group_by else ""
+        yield "aggregates", ", ".join(a.name for a in tree.aggregates) + by
+
+
+def number(v: float) -> str:
+    """A cost or a row count, to three figures."""
+    if v >= 1e6 or 0 < v < 0.01:
+        return f"{v:.2e}"
+    return f"{v:.0f}" if v >= 100 else f"{v:.3g}"
+
+
+def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:
+    from quercus.compiler.rules import BY_NAME
+
+    if not plan.fired:
+        yield "  none fired"
+    for f in plan.fired:
+        yield f"  {f.rule}: {BY_NAME[f.rule].reason}"
+        before, after = text.query(f.before, unit).splitlines(), text.query(f.after, unit).splitlines()
+        yield from (f"    - {line}" for line in before if line not in after)
+        yield from (f"    + {line}" for line in after if line not in before)
+        if before == after:
+            yield f"    {_finding(f.rule, f.after)}"
+
+
+def _finding(rule: str, q: p.Query) -> str:
+    if rule == "partition_key" and q.key is not None:
+        return "key: " + " = ".join(text.column(c.var, c.attr) for c in q.key.columns)
+    if rule == "prune_columns":
+        return "reads: " + (", ".join(text.column(c.var, c.attr) for c in q.reads or ()) or "no attributes")
+    mark = rule.removeprefix("mark_")
+    return "marked: " + "; ".join(
+        text.pattern(e) for e in p.walk(q.pattern) if isinstance(e, p.Not) and mark in e.marks
+    )
+
+
+# the tree
+
+
+def tree_lines(node: t.Node, unit: p.TimeUnit = "us") -> Iterator[str]:
+    """The tree, one line a node, with guides."""
+    label, children = describe(node, unit)
+    yield label
+    for i, (lead, child) in enumerate(children):
+        last = i == len(children) - 1
+        lines = _lines(lead, child, unit)
+        yield ("└─ " if last else "├─ ") + next(lines)
+        yield from (("   " if last else "│  ") + line for line in lines)
+
+
+def _lines(lead: str, child: t.Node | t.Negation, unit: p.TimeUnit) -> Iterator[str]:
+    if isinstance(child, t.Negation):
+        yield lead + negation_text(child, unit)
+        yield from ("   " + line for line in tree_lines(child.body, unit))
+        return
+    lines = tree_lines(child, unit)
+    yield lead + next(lines)
+    yield from lines
+
+
+Child = tuple[str, "t.Node | t.Negation"]
+
+
+def describe(n: t.Node, unit: p.TimeUnit) -> tuple[str, list[Child]]:
+    """A node's own line and what hangs below it."""
+    tail = f"  ~{number(n.estimate.rows)} rows, cost {number(n.estimate.cost)}"
+    match n:
+        case t.Buffer():
+            tests = f" where {predicates(n.where, unit)}" if n.where else ""
+            return f"buffer {n.var}: {kind(n)}{tests}{tail}", []
+        case t.Join():
+            return f"join {join_text(n, unit)}{tail}", [("", n.left), ("", n.right)]
+        case t.Union():
+            extra = _within(n.window) + (", equal matches once" if n.distinct else "")
+            return f"union #{n.number} of OR{extra}{tail}", [("", b) for b in n.branches]
+        case t.Stack():
+            below: list[Child] = []
+            for s in n.steps:
+                tests = step_text(s, unit)
+                below.append((f"[{tests}] " if tests else "", s.component))
+                below.extend(("", g) for g in s.negations)
+            order = "bound from the last component back to the first" if len(n.steps) > 1 else "one component"
+            return f"stack {n.op}{_within(n.window)}, {order}{tail}", below
+        case t.Reject():
+            return f"reject{tail}", [("", n.source), ("", n.negation)]
+        case t.Test():
+            return f"test {predicates(n.where, unit)}{tail}", [("", n.source)]
+        case t.Combine():
+            sets = ", ".join(f"{v}[{c}]" for v, c in n.counts)
+            return f"combine {sets}: every choice, last{tail}", [("", n.source)]
+        case t.Empty():
+            return f"empty: {n.reason}", []
+        case _:
+            assert_never(n)
+
+
+def kind(n: t.Buffer) -> str:
+    sign = "" if not n.kleene else f"[{n.most}]" if n.most is not None else "+" if n.least else "*"
+    others = f" ({', '.join(n.accepts[1:4])}{', ...' if len(n.accepts) > 4 else ''})" if len(n.accepts) > 1 else ""
+    return text.type_name(n.type) + sign + others
+
+
+def join_text(n: t.Join, unit: p.TimeUnit) -> str:
+    words = [n.op]
+    if n.kleene:
+        words.append(f"Kleene {n.kleene}")
+    if n.equal:
+        words.append(f"on {predicates(n.equal, unit)}")
+    if n.where:
+        words.append(f"where {predicates(n.where, unit)}")
+    cursors = " and ".join(c for c, there in (("next", n.cursor.next), ("previous", n.cursor.previous)) if there)
+    return " ".join(words) + _within(n.window) + f", cursors {cursors}"
+
+
+def step_text(s: t.Step, unit: p.TimeUnit) -> str:
+    words = [f"on {predicates(s.equal, unit)}"] if s.equal else []
+    if s.where:
+        words.append(f"where {predicates(s.where, unit)}")
+    return " ".join(words)
+
+
+def negation_text(n: t.Negation, unit: p.TimeUnit) -> str:
+    words = [f"!{n.pattern} {scope_text(n.scope)}"]
+    if n.where:
+        words.append("where " + " and ".join(text.scalar(c, unit) for c in n.where))
+    if n.when:
+        words.append(when_text(n.when))
+    marks = [m for m in n.marks if m != "exists"]
+    if marks:
+        words.append(f"({', '.join(marks)})")
+    return " ".join(words) + f"  by {n.strategy}: {n.reason}"
+
+
+def scope_text(s: t.Scope) -> str:
+    """`after w, before o`, or where the window reaches."""
+    left = " or ".join(_group(g) for g in s.after)
+    right = " or ".join(_group(g) for g in s.before)
+    if s.left is not None:
+        left = f"{left} or from end - window" if left else "from end - window"
+    if s.right is not None:
+        until = "to start + window" if s.right == "window" else "to end"
+        right = f"{right} or {until}" if right else until
+    return ", ".join(
+        (
+            f"after {left}" if s.after else left,
+            f"before {right}" if s.before else right,
+        )
+    )
+
+
+def _group(g: tuple[str, ...]) -> str:
+    return g[0] if len(g) == 1 else "{" + " ".join(g) + "}"
+
+
+def predicates(items: tuple[t.Predicate, ...], unit: p.TimeUnit) -> str:
+    return " and ".join(text.scalar(c.expr, unit) + (f" {when_text(c.when)}" if c.when else "") for c in items)
+
+
+def when_text(when: t.When) -> str:
+    return "(when " + ", ".join(f"#{union} took branch {branch + 1}" for union, branch in when) + ")"
+
+
+def _within(w: p.Window | None) -> str:
+    return f" within {text.window(w)}" if w is not None else ""

@@ -1,0 +1,294 @@
+"""Logical query -> physical tree: conjuncts and negations to their lowest nodes, a shape for every operator, by cost.
+
+The recursion goes down with the conjuncts that a sub-pattern can test alone, and comes up with its tree and with what it could not
+place: conjuncts and negations that need variables from outside. At the root everything has a place.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, assert_never
+
+from attrs import evolve, frozen
+
+from quercus.compiler import cost
+from quercus.compiler.arrange import ANY, Arrangement, Component, arrange, implied
+from quercus.compiler.nested import choose_strategy
+from quercus.compiler.scope import Placed, inner_negations, negations
+from quercus.ir import expr as x
+from quercus.ir import pattern as p
+from quercus.ir import text
+from quercus.ir import tree as t
+
+if TYPE_CHECKING:
+    from quercus.schema import Schema
+    from quercus.stats import Stats
+
+
+@frozen
+class Pending:
+    """A negation on its way up to a node that sees all it needs; `needs` None: the whole match."""
+
+    negation: t.Negation
+    needs: frozenset[str] | None
+    combined: bool  # needs the final choice of an [n] set
+
+
+@frozen
+class Built:
+    """A sub-pattern's tree, and what is still to be placed above it."""
+
+    node: t.Node
+    rows: float
+    shape: str
+    escaped: tuple[t.Predicate, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+def plan_tree(q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str) -> tuple[t.Tree, Built]:
+    """The physical tree of a rewritten query, for one shape ('auto': each operator's cheapest)."""
+    planner = _Planner(q, schema, stats, shape, nested)
+    if q.empty is not None:
+        built = Built(t.Empty(q.empty, t.Estimate()), 0.0, "stack")
+    else:
+        built = planner.root(q.pattern, q.where, (), postpone=())
+    purge = f"events older than {text.window(q.window)} before the newest"
+    tree = t.Tree(
+        root=built.node,
+        window=q.window,
+        shape="stack" if built.shape == ANY else built.shape,  # type: ignore[arg-type]
+        purge=purge,
+        partition_by=q.partition_by,
+        key=q.key,
+        reads=q.reads or (),
+        returns=q.returns,
+        aggregates=q.aggregates,
+        group_by=q.group_by,
+        cost=t.total_cost(built.node),
+    )
+    return tree, built
+
+
+class _Planner:
+    def __init__(self, q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str) -> None:
+        self.q, self.schema, self.shape, self.nested = q, schema, shape, nested
+        self.model = cost.Model(q.window, stats)
+        self.kleene = p.kleene_variables(q.pattern)
+        self.counted = {k.var: k.most for k in p.walk(q.pattern) if isinstance(k, p.Kleene) and k.most is not None}
+        self.absent = p.can_be_absent(q.pattern)
+        self.unions = count(1)
+        self.placed: dict[tuple[int, ...], Placed] = {}
+        todo = list(negations(q.pattern))
+        while todo:
+            placed = todo.pop()
+            self.placed[placed.path] = placed
+            todo.extend(inner_negations(placed))
+
+    # roots: of the query, of a branch of a root OR, of a negated sub-pattern
+
+    def root(
+        self, e: p.Pattern, where: tuple[x.Expr, ...], path: tuple[int, ...], postpone: tuple[t.Predicate, ...]
+    ) -> Built:
+        """A pattern whose match is whole: nothing escapes from here."""
+        own = p.positive_variables(e)
+        predicates = [t.Predicate(c) for c in where]
+        tests = [c for c in predicates if x.has_group_call(c.expr) or not x.variables(c.expr) <= own]
+        built = self.build(e, tuple(c for c in predicates if c not in tests), path, root_tests=tuple(tests))
+        if isinstance(e, p.Or):
+            tests = []  # its branches are roots of their own, and have taken them
+        node, rows = built.node, built.rows
+        early = [n for n in built.pending if not n.combined]
+        late = [n for n in built.pending if n.combined]
+        node, rows = self.reject(node, rows, early)
+        counts = tuple((v, n) for v, n in self.counted.items() if v in own and not isinstance(e, p.Or))
+        if counts:
+            for var, n in counts:
+                rows *= cost.combinations(self._elements(e, var), n)
+            node = t.Combine(node, counts, t.Estimate(rows, rows * cost.BUILD))
+        checks = (*tests, *built.escaped, *postpone)
+        if checks:
+            work = rows * len(checks) * cost.COMPARE
+            for c in checks:
+                rows *= self.model.selectivity(c.expr)
+            node = t.Test(node, checks, t.Estimate(rows, work))
+        node, rows = self.reject(node, rows, late)
+        return evolve(built, node=node, rows=rows, escaped=(), pending=())
+
+    def reject(self, node: t.Node, rows: float, pending: list[Pending]) -> tuple[t.Node, float]:
+        for n in pending:
+            rows *= 0.5
+            node = t.Reject(node, n.negation, t.Estimate(rows, 0.0))
+        return node, rows
+
+    def _elements(self, e: p.Pattern, var: str) -> float:
+        leaf = next(k for k in p.leaves(e) if k.var == var)
+        assert isinstance(leaf, p.Kleene)
+        return self.model.events(self.schema.accepts(leaf.leaf.type)) / 2
+
+    # one case per kind of pattern
+
+    def build(
+        self,
+        e: p.Pattern,
+        predicates: tuple[t.Predicate, ...],
+        path: tuple[int, ...],
+        root_tests: tuple[t.Predicate, ...] | None = None,
+    ) -> Built:
+        """`predicates` name only variables of `e`. `root_tests` is given when `e` is a root."""
+        match e:
+            case p.Leaf() | p.Kleene():
+                return self.leaf(e, predicates, alone=root_tests is not None)
+            case p.Seq() | p.And():
+                return self.operator(e, predicates, path)
+            case p.Or():
+                return self.union(e, predicates, path, root_tests)
+            case p.Not():
+                raise AssertionError("a negation is built by the operator around it")
+            case _:
+                assert_never(e)
+
+    def leaf(self, e: p.Leaf | p.Kleene, predicates: tuple[t.Predicate, ...], *, alone: bool) -> Built:
+        leaf = e.leaf if isinstance(e, p.Kleene) else e
+        least, most = (e.least, e.most) if isinstance(e, p.Kleene) else (1, 1)
+        accepts = self.schema.accepts(leaf.type)
+        events = rows = self.model.events(accepts)
+        for c in predicates:
+            rows *= self.model.selectivity(c.expr)
+        node: t.Node = t.Buffer(leaf.var, leaf.type, accepts, least, most, predicates, t.Estimate(rows, events))
+        if alone and isinstance(e, p.Kleene):  # maximal sets within the window: a stack of one
+            node = t.Stack("SEQ", (t.Step(node, (), (), ()),), None, t.Estimate(rows, rows * cost.KLEENE_LEFT))
+        return Built(node, rows, ANY)
+
+    def operator(self, e: p.Seq | p.And, predicates: tuple[t.Predicate, ...], path: tuple[int, ...]) -> Built:
+        own = p.positive_variables(e)
+        components: list[Component] = []
+        crossing, pending = list(predicates), []
+        for i, c in enumerate(e.parts):
+            if isinstance(c, p.Not):
+                pending.append(self.negation((*path, i)))
+                continue
+            inside = p.positive_variables(c)
+            mine = tuple(k for k in crossing if x.variables(k.expr) <= inside)
+            crossing = [k for k in crossing if k not in mine]
+            built = self.build(c, mine, (*path, i))
+            crossing.extend(built.escaped)
+            pending.extend(built.pending)
+            unions = frozenset(n.number for n in t.positive(built.node) if isinstance(n, t.Union))
+            components.append(Component(built.node, built.rows, inside, built.shape, unions))
+        here = [k for k in crossing if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
+        local = [n for n in pending if n.needs is not None and n.needs <= own]
+        arrangement = self.arrange(e, components, here, local)
+        return Built(
+            arrangement.node,
+            arrangement.rows,
+            arrangement.shape,
+            tuple(k for k in crossing if k not in here),
+            tuple(n for n in pending if n not in local),
+            arrangement.alternatives,
+        )
+
+    def arrange(
+        self, e: p.Seq | p.And, components: list[Component], here: list[t.Predicate], local: list[Pending]
+    ) -> Arrangement:
+        return arrange(
+            "SEQ" if isinstance(e, p.Seq) else "AND",
+            components,
+            here,
+            [(n.negation, n.needs or frozenset()) for n in local],
+            e.window,
+            self.model,
+            self.shape,
+            self.absent,
+        )
+
+    def union(
+        self,
+        e: p.Or,
+        predicates: tuple[t.Predicate, ...],
+        path: tuple[int, ...],
+        root_tests: tuple[t.Predicate, ...] | None,
+    ) -> Built:
+        number = next(self.unions)
+        branches, escaped, pending = [], [], []
+        for i, b in enumerate(e.branches):
+            own, when = p.positive_variables(b.body), ((number, i),)
+            mine = tuple(k for k in predicates if x.variables(k.expr) <= own)
+            if root_tests is not None:
+                tests = tuple(
+                    k
+                    for k in root_tests
+                    if x.variables(k.expr) <= own or not x.variables(k.expr) & p.positive_variables(e)
+                )
+                built = self.root(b.body, tuple(k.expr for k in mine) + b.where, (*path, i), postpone=tests)
+            else:
+                stands = [t.Predicate(c) for c in b.where]
+                inside = [k for k in stands if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
+                built = self.build(b.body, mine + tuple(inside), (*path, i))
+                escaped += [
+                    evolve(k, when=k.when + when) for k in (*(s for s in stands if s not in inside), *built.escaped)
+                ]
+                pending += [evolve(n, negation=evolve(n.negation, when=n.negation.when + when)) for n in built.pending]
+            branches.append(built)
+        rows = sum(b.rows for b in branches)
+        bound = [frozenset(t.variables(b.node)) for b in branches]
+        node = t.Union(
+            number, tuple(b.node for b in branches), e.window, len(set(bound)) < len(bound), t.Estimate(rows, rows)
+        )
+        shapes = {b.shape for b in branches} - {ANY}
+        shape = ANY if not shapes else shapes.pop() if len(shapes) == 1 else "mixed"
+        return Built(node, rows, shape, tuple(escaped), tuple(pending))
+
+    def negation(self, path: tuple[int, ...]) -> Pending:
+        placed = self.placed[path]
+        n, scope = placed.negation, placed.scope
+        inside = p.positive_variables(n.body)
+        local = tuple(c for c in n.where if x.variables(c) <= inside)
+        body = self.root(n.body, local, (*path, 0), postpone=())
+        excludes = placed.siblings if placed.in_and else ()
+        bounds = {v for g in (*scope.after, *scope.before) for v in g} | set(excludes)
+        correlated = self.correlated([c for c in n.where if c not in local], local, bounds | inside)
+        needs = bounds | _outer_names(evolve(n, where=correlated))
+        strategy, reason = choose_strategy(n, placed, self.nested)
+        inner = body.rows
+        work = cost.probe(1.0, inner) if strategy == "index" else inner + cost.COMPARE
+        negation = t.Negation(
+            body.node,
+            scope,
+            text.pattern(n.body),
+            correlated,
+            (),
+            excludes,
+            strategy,
+            reason,
+            n.marks,
+            t.Estimate(0.5, work),
+        )
+        whole = scope.left is not None or scope.right is not None or bool(needs & self.kleene)
+        return Pending(negation, None if whole else frozenset(needs), bool(needs & set(self.counted)))
+
+    def correlated(
+        self, where: list[x.Expr], local: tuple[x.Expr, ...], near: set[str] | frozenset[str]
+    ) -> tuple[x.Expr, ...]:
+        """What ties a negation to the match, without equalities that the match's own imply: those with neighbours are kept."""
+        known = tuple(c for c in (*self.q.where, *local) if x.is_equality(c))
+        kept: list[x.Expr] = []
+        for c in sorted(where, key=lambda c: len(x.variables(c) - near)):
+            if not x.is_equality(c):
+                kept.append(c)
+            elif not implied(c, known, self.absent):
+                kept.append(c)
+                known = (*known, c)
+        return tuple(c for c in where if c in kept)
+
+
+def _outer_names(n: p.Not) -> set[str]:
+    """The match's variables that a negation's conjuncts name, at any depth."""
+    own = p.all_variables(n.body)
+    named: set[str] = set()
+    for e in p.walk(n):
+        homes = e.branches if isinstance(e, p.Or) else (e,) if isinstance(e, p.Not) else ()
+        for h in homes:
+            for c in h.where:
+                named |= x.variables(c)
+    return named - own

@@ -1,0 +1,124 @@
+"""Binary trees over the components of an operator: the named shapes, all of them, and the cheapest.
+
+A tree is an index, or a pair of trees. SEQ joins neighbours only; AND may join any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+Tree = int | tuple["Tree", "Tree"]
+
+MAX_LISTED = 5  # components up to which all trees of a SEQ are listed
+MAX_EXACT_AND = 8  # components of an AND up to which every subset is tried; beyond, greedy
+
+JoinCost = Callable[[int, int], float]  # (left mask, right mask) -> cost of that join alone
+
+
+def named(shape: str, n: int) -> Tree:
+    """left ((0 1) 2) 3, right 0 (1 (2 3)), bushy (0 1) (2 3), inner 0 ((1 2) 3)."""
+    return {"left": _left, "right": _right, "bushy": _bushy, "inner": _inner}[shape](tuple(range(n)))
+
+
+def name_of(tree: Tree, n: int) -> str | None:
+    return next((s for s in ("left", "right", "bushy", "inner") if named(s, n) == tree), None)
+
+
+def _left(items: tuple[int, ...]) -> Tree:
+    tree: Tree = items[0]
+    for i in items[1:]:
+        tree = (tree, i)
+    return tree
+
+
+def _right(items: tuple[int, ...]) -> Tree:
+    return items[0] if len(items) == 1 else (items[0], _right(items[1:]))
+
+
+def _bushy(items: tuple[int, ...]) -> Tree:
+    if len(items) == 1:
+        return items[0]
+    half = (len(items) + 1) // 2
+    return (_bushy(items[:half]), _bushy(items[half:]))
+
+
+def _inner(items: tuple[int, ...]) -> Tree:
+    return items[0] if len(items) == 1 else (items[0], _left(items[1:]))
+
+
+def mask(tree: Tree) -> int:
+    return 1 << tree if isinstance(tree, int) else mask(tree[0]) | mask(tree[1])
+
+
+def cost(tree: Tree, join: JoinCost) -> float:
+    if isinstance(tree, int):
+        return 0.0
+    left, right = tree
+    return cost(left, join) + cost(right, join) + join(mask(left), mask(right))
+
+
+def every(n: int) -> Iterator[Tree]:
+    """All trees over neighbours: Catalan's number of them."""
+
+    def between(i: int, j: int) -> Iterator[Tree]:
+        if i == j:
+            yield i
+        for k in range(i, j):
+            for left in between(i, k):
+                for right in between(k + 1, j):
+                    yield (left, right)
+
+    yield from between(0, n - 1)
+
+
+def cheapest(op: str, n: int, join: JoinCost) -> Tree:
+    """Dynamic programming over intervals (SEQ) or subsets (AND, greedy when large)."""
+    if op == "SEQ":
+        return _over_intervals(n, join)
+    return _over_subsets(n, join) if n <= MAX_EXACT_AND else _greedy(n, join)
+
+
+def _over_intervals(n: int, join: JoinCost) -> Tree:
+    best: dict[tuple[int, int], tuple[float, Tree]] = {(i, i): (0.0, i) for i in range(n)}
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length - 1
+            options = []
+            for k in range(i, j):
+                (cl, left), (cr, right) = best[i, k], best[k + 1, j]
+                lm, rm = (1 << (k + 1)) - (1 << i), (1 << (j + 1)) - (1 << (k + 1))
+                options.append((cl + cr + join(lm, rm), (left, right)))
+            best[i, j] = min(options, key=lambda o: o[0])
+    return best[0, n - 1][1]
+
+
+def _over_subsets(n: int, join: JoinCost) -> Tree:
+    best: dict[int, tuple[float, Tree]] = {1 << i: (0.0, i) for i in range(n)}
+    for whole in range(1, 1 << n):
+        if whole & (whole - 1) == 0:
+            continue
+        lowest, found = whole & -whole, None
+        left = (whole - 1) & whole
+        while left:
+            if left & lowest:  # each split once, the side with the first component on the left
+                right = whole ^ left
+                (cl, tl), (cr, tr) = best[left], best[right]
+                c = cl + cr + join(left, right)
+                if found is None or c < found[0]:
+                    found = (c, (tl, tr))
+            left = (left - 1) & whole
+        assert found is not None
+        best[whole] = found
+    return best[(1 << n) - 1][1]
+
+
+def _greedy(n: int, join: JoinCost) -> Tree:
+    """Join the cheapest pair, again and again."""
+    trees: list[tuple[int, Tree]] = [(1 << i, i) for i in range(n)]
+    while len(trees) > 1:
+        pairs = ((join(trees[a][0], trees[b][0]), a, b) for a in range(len(trees)) for b in range(a + 1, len(trees)))
+        _, a, b = min(pairs)
+        joined = (trees[a][0] | trees[b][0], (trees[a][1], trees[b][1]))
+        trees = [t for i, t in enumerate(trees) if i not in (a, b)]
+        trees.insert(a, joined)
+    return trees[0][1]
