@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,10 @@ class Plan:
     warnings: tuple[str, ...]
 
     def explain(self, *, verbose: bool = False) -> str:
-        """The plan as text: logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs."""
+        """The plan as text:
+
+        logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs.
+        """
         return explain(self, verbose=verbose)
 
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -71,10 +75,8 @@ class Plan:
         from quercus.compiler.render import RenderError, svg
 
         bundle = {"text/plain": self.explain()}
-        try:
+        with suppress(RenderError):  # nothing to draw with: the text says the same
             bundle["image/svg+xml"] = svg(self)
-        except RenderError:
-            pass  # no program to draw with: the text says the same
         return bundle
 
     def to_json(self) -> str:

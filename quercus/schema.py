@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from quercus.ir.expr import Type
     from quercus.ir.pattern import TimeUnit
 
-_ALIASES: dict[str, str] = {
-    "int": "int64", "int8": "int64", "int16": "int64", "int32": "int64", "int64": "int64", "integer": "int64", "long": "int64",
-    "float": "float64", "float32": "float64", "float64": "float64", "double": "float64", "bool": "bool", "boolean": "bool",
-    "str": "string", "string": "string", "timestamp": "timestamp",
-}  # fmt: skip
+_NAMES = {
+    "int64": "int int8 int16 int32 int64 integer long",
+    "float64": "float float32 float64 double",
+    "bool": "bool boolean",
+    "string": "str string",
+    "timestamp": "timestamp",
+}
+_ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases.split()}
 _TIMESTAMP_UNITS = {f"timestamp[{u}]": u for u in ("s", "ms", "us", "ns")}
 Attributes = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
@@ -39,8 +42,9 @@ class Schema:
     >>> schema.attribute("Trade", "price")
     'float64'
 
-    Attributes are common to all types, or given per type (`{"Wash": {"id": "int64"}, ...}`): then a type that is not listed,
-    and is no concept of the hierarchy, is unknown. `types=` lists the types of a schema with common attributes.
+    Attributes are common to all types, or given per type (`{"Wash": {"id": "int64"}, ...}`): then a type that is not
+    listed, and is no concept of the hierarchy, is unknown. `types=` lists the types of a schema with common
+    attributes.
     """
 
     common: Mapping[str, Type] | None
@@ -87,14 +91,14 @@ class Schema:
                     _refuse_shadowing(name, time, type)
                     typed[owner][name] = kind
         keys = (key,) if isinstance(key, str) else tuple(key or ())
-        self.__attrs_init__(  # type: ignore[attr-defined]
+        self.__attrs_init__(
             common=None if nested else typed[""],
             per_type=typed if nested else None,
             time=time,
             type=type,
-            time_unit=unit,
+            time_unit=cast("TimeUnit", unit),
             time_is_timestamp=is_timestamp,
-            ties=ties,
+            ties=cast("Any", ties),
             hierarchy=_flatten_hierarchy(hierarchy or {}),
             order=order,
             key=keys,

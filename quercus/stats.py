@@ -22,8 +22,8 @@ class Stats:
     >>> qc.Stats.from_json(stats.to_json()) == stats
     True
 
-    `rates` are events per unit of the time column, by type. `selectivity` overrides the planner's guess for a conjunct, given as
-    the text that `explain()` shows.
+    `rates` are events per unit of the time column, by type. `selectivity` overrides the planner's guess for a
+    conjunct, given as the text that `explain()` shows.
     """
 
     rates: Mapping[str, float] = field(factory=dict)

@@ -34,8 +34,8 @@ def compile(
 ) -> Plan:
     """Compile a query to a plan, or raise `QueryError` with the place and what to do.
 
-    `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries run.
-    `without` names rewrite rules to leave out.
+    `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries
+    run. `without` names rewrite rules to leave out.
 
     >>> import quercus as qc
     >>> plan = qc.compile("PATTERN SEQ(A a, B b, a.x = b.x) WITHIN 1 min", qc.Schema({"x": "int64"}))

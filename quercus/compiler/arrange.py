@@ -69,6 +69,8 @@ class _Arranger:
         self.predicates = [(c, self._mask(x.variables(c.expr), c.when), model.selectivity(c.expr)) for c in predicates]
         self.negations = [(g, self._mask(needs, g.when)) for g, needs in negations]
         self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
+        self.classes = _classes(self.predicates)
+        self.others = [(needs, kept) for c, needs, kept in self.predicates if not x.is_equality(c.expr) or c.when]
         self._rows: dict[int, float] = {}
 
     def _mask(self, names: frozenset[str], when: t.When) -> int:
@@ -90,9 +92,11 @@ class _Arranger:
                     known *= c.rows
                     m += 1
             known *= cost.arrangements(self.op, m)
-            for _, needs, kept in self.predicates:
+            for needs, kept in self.others:
                 if needs & mask == needs and not needs & self.kleene:
                     known *= kept
+            for joined, kept in self.classes:
+                known *= kept ** max(0, (joined & plain).bit_count() - 1)
             self._rows[mask] = known
         return known
 
@@ -106,15 +110,12 @@ class _Arranger:
                 )
                 elements = self.rows(side) if touched else 1.0
                 return self.rows(other) * (cost.COMPARE + each * elements + cost.BUILD)
-        m = [bin(k & ~self.kleene).count("1") for k in (both, left, right)]
+        m = [(k & ~self.kleene).bit_count() for k in (both, left, right)]
         ordered = cost.arrangements(self.op, m[0]) / (
             cost.arrangements(self.op, m[1]) * cost.arrangements(self.op, m[2])
         )
         candidates = self.rows(left) * self.rows(right) * ordered
-        for c, needs, kept in self.predicates:
-            if needs & both == needs and needs & left and needs & right and x.is_equality(c.expr):
-                candidates *= kept
-                break
+        candidates *= min((kept for joined, kept in self.classes if joined & left and joined & right), default=1.0)
         return candidates * cost.COMPARE + self.rows(both) * cost.BUILD
 
     def stack_cost(self) -> float:
@@ -258,18 +259,41 @@ def _with_window(node: t.Node, window: p.Window) -> t.Node:
 
 
 def implied(e: x.Expr, known: tuple[x.Expr, ...], absent: frozenset[str]) -> bool:
-    """Whether equalities already enforced lead from one side to the other, through variables that are always there."""
+    """Whether equalities already enforced lead from one side to the other through what is always there.
+
+    The equality is only tested when its own variables are there, so that the first and the last step may start from
+    them.
+    """
     assert isinstance(e, x.Compare)
+    ends = x.variables(e)
     reached: set[x.Expr] = {e.left}
     grew = True
     while grew:
         grew = False
         for k in known:
             assert isinstance(k, x.Compare)
-            if x.variables(k) & absent:
+            if x.variables(k) & absent - ends:
                 continue
             for a, b in ((k.left, k.right), (k.right, k.left)):
                 if a in reached and b not in reached:
                     reached.add(b)
                     grew = True
-    return e.right in reached and not x.variables(e) & absent
+    return e.right in reached
+
+
+def _classes(predicates: list[tuple[t.Predicate, int, float]]) -> list[tuple[int, float]]:
+    """Equalities that hang together count once per component joined: (components, selectivity of one)."""
+    groups: list[tuple[set[x.Expr], int, float]] = []
+    for c, needs, kept in predicates:
+        if not x.is_equality(c.expr) or c.when:
+            continue
+        assert isinstance(c.expr, x.Compare)
+        columns, mask, least = {c.expr.left, c.expr.right}, needs, kept
+        apart = []
+        for g in groups:
+            if g[0] & columns:
+                columns, mask, least = columns | g[0], mask | g[1], min(least, g[2])
+            else:
+                apart.append(g)
+        groups = [*apart, (columns, mask, least)]
+    return [(mask, kept) for _, mask, kept in groups]

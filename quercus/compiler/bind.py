@@ -1,7 +1,8 @@
 """Surface syntax + schema -> the logical IR: names looked up, types checked, conjuncts moved to where they act.
 
-Two passes. The first types every conjunct and notes its home: the query, an OR branch, or a negation (`[attr]` and WHERE can put
-one into a negation from outside). The second builds the frozen pattern with each home's conjuncts in it.
+Two passes. The first types every conjunct and notes its home: the query, an OR branch, or a negation (`[attr]` and
+WHERE can put one into a negation from outside). The second builds the frozen pattern with each home's conjuncts in
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a pattern may not be: the laws of docs/semantics.md on negation, Kleene and empty patterns, each with its place."""
+"""What a pattern may not be:
+
+the laws of docs/semantics.md on negation, Kleene and empty patterns, each with its place.
+"""
 
 from __future__ import annotations
 

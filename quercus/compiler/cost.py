@@ -1,7 +1,7 @@
 """The first cost model: expected composites per window length, and work in units of one routed event.
 
-Rows follow the usual independence assumptions: m ordered events of a window number r1*...*rm/(m-1)!, unordered ones m times the
-product, each conjunct keeps its selectivity. A Kleene component joins as one set per partner.
+Rows follow the usual independence assumptions: m ordered events of a window number r1*...*rm/(m-1)!, unordered ones m
+times the product, each conjunct keeps its selectivity. A Kleene component joins as one set per partner.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def kind(n: t.Buffer) -> str:
 
 
 def join_text(n: t.Join, unit: p.TimeUnit) -> str:
-    words = [n.op]
+    words: list[str] = [n.op]
     if n.kleene:
         words.append(f"Kleene {n.kleene}")
     if n.equal:

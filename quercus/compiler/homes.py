@@ -15,8 +15,9 @@ from quercus.ir import pattern as p
 class Home:
     """A place where conjuncts act.
 
-    `absent` are the variables that may be absent or empty although this home is tested: no rewrite may pass through them.
-    `outer` are the conjuncts of the homes around it: true, when their variables are there. `body` is what the home covers.
+    `absent` are the variables that may be absent or empty although this home is tested: no rewrite may pass through
+    them. `outer` are the conjuncts of the homes around it: true, when their variables are there. `body` is what the
+    home covers.
     """
 
     kind: Literal["query", "branch", "not"]

@@ -30,7 +30,10 @@ class Variable:
 
 
 class Names:
-    """The variables of one query. A name may be bound in several branches of one OR, with one type and one Kleene form."""
+    """The variables of one query.
+
+    A name may be bound in several branches of one OR, with one type and one Kleene form.
+    """
 
     def __init__(self, query: s.QueryText, schema: Schema) -> None:
         self.text, self.schema = query.text, schema

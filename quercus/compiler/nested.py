@@ -23,7 +23,10 @@ def choose_strategy(n: p.Not, placed: Placed, asked: str) -> tuple[Strategy, str
 
 
 def index_obstacle(n: p.Not, placed: Placed) -> str | None:
-    """Why an existence index cannot answer, or None: its answer may depend on nothing but the scope's two ends and a key."""
+    """Why an existence index cannot answer, or None:
+
+    its answer may depend on nothing but the scope's two ends and a key.
+    """
     for inner in inner_negations(placed):
         if inner.in_and:
             return "a negation inside it stands in an AND: its scope is the outer one"

@@ -35,7 +35,8 @@ def bind_outputs(query: p.Query, source: s.QueryText, names: Names, typer: Typer
     aggregates = tuple(_aggregate(o, names, typer) for o in source.aggregates)
     groups = tuple(_group(g, names, typer, kleene) for g in source.group_by)
     seen: set[str] = {f"{g.var}_{g.attr}" for g in groups}
-    for o in (*returns, *aggregates):
+    outputs: tuple[p.Output | p.Aggregate, ...] = (*returns, *aggregates)
+    for o in outputs:
         if o.name in seen:
             typer.fail("E107", f"two outputs are called '{o.name}'", o.span, "name them with AS")
         seen.add(o.name)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from quercus.compiler.shape import shape_query
-from quercus.compiler.syntax import QueryText, Span
+from quercus.compiler.syntax import QueryText
 from quercus.errors import QueryError, nearest
+from quercus.ir.span import Span
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -51,7 +52,7 @@ def _parse(text: str) -> Tree[Token]:
     try:
         return _parser().parse(text)
     except UnexpectedCharacters as e:
-        raise _bad_character(text, e.pos_in_stream) from None
+        raise _bad_character(text, cast("int", e.pos_in_stream)) from None
     except UnexpectedToken as e:
         raise _bad_token(text, e.token, e.accepts or e.expected) from None
 
@@ -150,10 +151,25 @@ def _bad_character(text: str, at: int) -> QueryError:
 
 
 _NAMES = {
-    "IDENT": "a name", "INT": "a number", "FLOAT": "a number", "STRING": "a string", "LPAR": "'('", "RPAR": "')'", "LSQB": "'['", "RSQB": "']'",
-    "COMMA": "','", "SEMI": "';'", "COMPARE": "a comparison", "DOTNAME": "'.attribute'", "$END": "the end",
-    "PARTITION_BY": "PARTITION BY", "GROUP_BY": "GROUPBY", "BAR": "'|'", "AMP": "'&'", "BANG": "'!'",
-}  # fmt: skip
+    "IDENT": "a name",
+    "INT": "a number",
+    "FLOAT": "a number",
+    "STRING": "a string",
+    "COMPARE": "a comparison",
+    "DOTNAME": "'.attribute'",
+    "PARTITION_BY": "PARTITION BY",
+    "GROUP_BY": "GROUPBY",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "COMMA": "','",
+    "SEMI": "';'",
+    "BAR": "'|'",
+    "AMP": "'&'",
+    "BANG": "'!'",
+    "$END": "the end",
+}
 _OPERAND = {"IDENT", "SEQ", "LPAR"}
 
 

@@ -72,7 +72,10 @@ def _bottom_up(e: p.Pattern, rule: Callable[[p.Pattern], p.Pattern | None]) -> p
 
 
 def check_invariants(q: p.Query, culprit: str) -> None:
-    """What must hold of every query: each conjunct sees its variables, nothing is empty, negations stand where they may."""
+    """What must hold of every query:
+
+    each conjunct sees its variables, nothing is empty, negations stand where they may.
+    """
     positive = p.positive_variables(q.pattern)
 
     def visible(where: tuple[x.Expr, ...], names: frozenset[str]) -> None:

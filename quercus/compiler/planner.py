@@ -1,7 +1,7 @@
 """Logical query -> physical tree: conjuncts and negations to their lowest nodes, a shape for every operator, by cost.
 
-The recursion goes down with the conjuncts that a sub-pattern can test alone, and comes up with its tree and with what it could not
-place: conjuncts and negations that need variables from outside. At the root everything has a place.
+The recursion goes down with the conjuncts that a sub-pattern can test alone, and comes up with its tree and with what
+it could not place: conjuncts and negations that need variables from outside. At the root everything has a place.
 """
 
 from __future__ import annotations
@@ -270,7 +270,10 @@ class _Planner:
     def correlated(
         self, where: list[x.Expr], local: tuple[x.Expr, ...], near: set[str] | frozenset[str]
     ) -> tuple[x.Expr, ...]:
-        """What ties a negation to the match, without equalities that the match's own imply: those with neighbours are kept."""
+        """What ties a negation to the match, without equalities that the match's own imply:
+
+        those with neighbours are kept.
+        """
         known = tuple(c for c in (*self.q.where, *local) if x.is_equality(c))
         kept: list[x.Expr] = []
         for c in sorted(where, key=lambda c: len(x.variables(c) - near)):

@@ -1,7 +1,7 @@
 """Plans as pictures: buffers, joins, cursors, negations, each kind in its own shape and colour.
 
-`.dot` needs nothing. Other formats are drawn by the `dot` program where there is one, else by the library inside pygraphviz (the extra
-`viz`), else `RenderError` says what to install.
+`.dot` needs nothing. Other formats are drawn by the `dot` program where there is one, else by the library inside
+pygraphviz (the extra `viz`), else `RenderError` says what to install.
 """
 
 from __future__ import annotations
@@ -27,10 +27,16 @@ FORMATS = ("svg", "png", "pdf", "dot")
 FONT = "Helvetica"
 WRAP = 46
 # fill and border of each kind of node
-LEAF, KLEENE, JOIN, STACK, UNION, NEGATION, TEST, COMBINE, EMPTY = (
-    ("#e8f1fb", "#3b74b0"), ("#fdf0dc", "#c17f1f"), ("#e9f5ea", "#3f8f4a"), ("#eef0f7", "#56618f"), ("#f6eefb", "#8a4fb0"),
-    ("#fdeaea", "#c23b3b"), ("#f3f3f3", "#6b6b6b"), ("#fff7cc", "#a68a00"), ("#ffffff", "#999999"),
-)  # fmt: skip
+LEAF = ("#e8f1fb", "#3b74b0")
+KLEENE = ("#fdf0dc", "#c17f1f")
+JOIN = ("#e9f5ea", "#3f8f4a")
+STACK = ("#eef0f7", "#56618f")
+UNION = ("#f6eefb", "#8a4fb0")
+NEGATION = ("#fdeaea", "#c23b3b")
+TEST = ("#f3f3f3", "#6b6b6b")
+COMBINE = ("#fff7cc", "#a68a00")
+EMPTY = ("#ffffff", "#999999")
+CURSOR = {"style": "dashed", "color": "#9aa5b1", "arrowhead": "vee", "arrowtail": "vee", "constraint": "false"}
 
 
 class RenderError(QuercusError):
@@ -60,12 +66,13 @@ def _draw(source: str, kind_: str) -> bytes:
     if shutil.which("dot"):
         import graphviz
 
-        return graphviz.Source(source).pipe(format=kind_)
+        return bytes(graphviz.Source(source).pipe(format=kind_))
     try:
         import pygraphviz
     except ImportError:
         raise RenderError(
-            "nothing to draw with: install Graphviz (the program 'dot'), or 'pip install quercus[viz]'; .dot files need neither"
+            "nothing to draw with: install Graphviz (the program 'dot'), or 'pip install quercus[viz]'; "
+            ".dot files need neither"
         ) from None
     drawn = pygraphviz.AGraph(string=source).draw(prog="dot", format=kind_)
     assert isinstance(drawn, bytes)
@@ -89,9 +96,11 @@ class _Drawing:
         g.attr(label=_title(plan.tree), labelloc="b", labeljust="l")
         self.node(plan.tree.root)
 
-    def new(self, label: str, colours: tuple[str, str], shape: str = "box", style: str = "filled,rounded") -> str:
+    def new(
+        self, label: str, colours: tuple[str, str], shape: str = "box", style: str = "filled,rounded", **more: str
+    ) -> str:
         name = f"n{next(self.ids)}"
-        self.digraph.node(name, label=label, shape=shape, style=style, fillcolor=colours[0], color=colours[1])
+        self.digraph.node(name, label=label, shape=shape, style=style, fillcolor=colours[0], color=colours[1], **more)
         return name
 
     def edge(self, child: str, parent: str, **more: str) -> None:
@@ -102,7 +111,8 @@ class _Drawing:
         match n:
             case t.Buffer():
                 where = [predicates(n.where, self.unit)] if n.where else []
-                return self.new(_label(f"{n.var}", [kind(n), *where], n.estimate), KLEENE if n.kleene else LEAF)
+                lines = [kind(n)] if kind(n) != n.var else []
+                return self.new(_label(n.var, [*lines, *where], n.estimate), KLEENE if n.kleene else LEAF)
             case t.Join():
                 return self.join(n)
             case t.Union():
@@ -153,8 +163,7 @@ class _Drawing:
             self.edge(
                 child, me, **({"label": f" Kleene {side}", "color": KLEENE[1]} if n.kleene in (side, "both") else {})
             )
-        cursor = {"dir": "both" if n.cursor.previous else "forward", "style": "dashed", "color": "#9aa5b1", "arrowhead": "vee", "arrowtail": "vee", "constraint": "false"}  # fmt: skip
-        self.edge(left, right, **cursor)
+        self.edge(left, right, dir="both" if n.cursor.previous else "forward", **CURSOR)
         return me
 
     def stack(self, n: t.Stack) -> str:
@@ -194,7 +203,7 @@ class _Drawing:
         lines += [when_text(g.when)] if g.when else []
         lines += [f"by {g.strategy}" + "".join(f", {m}" for m in g.marks if m != "exists")]
         body = self.node(g.body)
-        me = self.new(_label(f"! {g.pattern}", lines, estimate), NEGATION, "octagon", "filled")
+        me = self.new(_label(f"! {g.pattern}", lines, estimate), NEGATION, "octagon", "filled", margin="0.0,0.0")
         self.edge(body, me, style="dashed", color=NEGATION[1], arrowhead="tee")
         return me
 

@@ -1,8 +1,8 @@
 """Where a negation looks: the open interval between its neighbours, found from the pattern alone.
 
-A neighbour that can be empty is only a neighbour when it is not; then the next one out counts. So each side is a list of groups of
-variables, nearest first: the first group that has bound anything bounds the scope. Where all may be empty, or there are none, the
-query's window bounds it.
+A neighbour that can be empty is only a neighbour when it is not; then the next one out counts. So each side is a list
+of groups of variables, nearest first: the first group that has bound anything bounds the scope. Where all may be
+empty, or there are none, the query's window bounds it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Raw parse tree -> surface syntax: what each node was meant to be, decided by its shape.
 
-The grammar has one ladder of operators for patterns and conditions. Here `A+ b` becomes a Kleene leaf and `a.x + 3` a sum,
-`A & B` an AND and `a.x = 1 & b.y = 2` two conjuncts, and a mixture of the two becomes an error at the part that is wrong.
+The grammar has one ladder of operators for patterns and conditions. Here `A+ b` becomes a Kleene leaf and `a.x + 3` a
+sum, `A & B` an AND and `a.x = 1 & b.y = 2` two conjuncts, and a mixture of the two becomes an error at the part that
+is wrong.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from quercus.compiler import syntax as s
-from quercus.compiler.syntax import Span
 from quercus.errors import QueryError, nearest
+from quercus.ir.span import Span
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
 INT64_MAX = 2**63 - 1
 
 UNITS = {
-    "ns": "ns", "nanosecond": "ns", "us": "us", "µs": "us", "microsecond": "us", "ms": "ms", "msec": "ms", "millisecond": "ms",
-    "s": "s", "sec": "s", "second": "s", "m": "min", "min": "min", "minute": "min", "h": "h", "hr": "h", "hour": "h",
-    "d": "d", "day": "d", "week": "week", "unit": "events", "event": "events",
-}  # fmt: skip
+    "ns": "ns", "nanosecond": "ns", "us": "us", "µs": "us", "microsecond": "us", "ms": "ms", "msec": "ms",
+    "millisecond": "ms", "s": "s", "sec": "s", "second": "s", "m": "min", "min": "min", "minute": "min", "h": "h",
+    "hr": "h", "hour": "h", "d": "d", "day": "d", "week": "week", "unit": "events", "event": "events", }  # fmt: skip
 
 _LEAFY = {"word", "integer", "string"}
 _PATTERNS = {"event", "times", "operator", "seq", "plus", "star"} | _LEAFY
@@ -77,7 +77,7 @@ class _Shaper:
                 if node is None:
                     continue
                 if kind in found:
-                    first = cast("Token", next(iter(node.scan_values(lambda _: True))))
+                    first = next(iter(node.scan_values(lambda _: True)))
                     self.fail("E007", f"{str(first).upper()} stands twice", _at(first), "each clause stands once")
                 found[kind] = self.clause(kind, node)
         window = found.get("within")
@@ -181,9 +181,9 @@ class _Shaper:
             case "not_":
                 return s.Negation(self.pattern(_trees(node)[0]), span=_span(node))
             case "seq" | "and_" | "or_" as kind:
-                name = {"seq": "SEQ", "and_": "AND", "or_": "OR"}[kind]
+                operator = {"seq": "SEQ", "and_": "AND", "or_": "OR"}[kind]
                 parts = tuple(self.pattern(c) for c in _trees(node))
-                return s.Operator(cast("Any", name), parts, span=_span(node))
+                return s.Operator(cast("Any", operator), parts, span=_span(node))
             case "operator":
                 return self.operator(node, str(_tokens(node)[0]).upper())
             case _:

@@ -59,7 +59,10 @@ class Binary:
 
 @frozen
 class Chain:
-    """`a < b <= c`: operands one more than operators; a plain comparison has one operator. `==` is `=`, `!=` is `<>`."""
+    """`a < b <= c`:
+
+    operands one more than operators; a plain comparison has one operator. `==` is `=`, `!=` is `<>`.
+    """
 
     operands: tuple[Scalar, ...]
     ops: tuple[OneOf["=", "<>", "<", "<=", ">", ">="], ...]
@@ -92,7 +95,10 @@ class IsNull:
 
 @frozen
 class Call:
-    """`abs(x)`, `count(b)`, `sum(b.x)`; `first(b).x` is Call("first", (Var b,), attr="x"); `COUNT(*)` has no arguments and star=True."""
+    """`abs(x)`, `count(b)`, `sum(b.x)`;
+
+    `first(b).x` is Call("first", (Var b,), attr="x"); `COUNT(*)` has no arguments and star=True.
+    """
 
     name: str
     args: tuple[Scalar, ...]

@@ -13,16 +13,32 @@ from quercus.ir.span import Span
 
 NUMBERS = {"int64", "float64"}
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_FUNCTIONS = {"abs": NUMBERS, "round": NUMBERS, "floor": NUMBERS, "ceil": NUMBERS, "lower": {"string"}, "upper": {"string"}, "length": {"string"}}  # fmt: skip
+_STRING = {"string"}
+_FUNCTIONS = {
+    "abs": NUMBERS,
+    "round": NUMBERS,
+    "floor": NUMBERS,
+    "ceil": NUMBERS,
+    "lower": _STRING,
+    "upper": _STRING,
+    "length": _STRING,
+}
 GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
-_NAMES = {"bool": "a boolean", "string": "a string", "int64": "a whole number", "float64": "a number", "timestamp": "a timestamp", "null": "null"}  # fmt: skip
+_NAMES = {
+    "bool": "a boolean",
+    "string": "a string",
+    "int64": "a whole number",
+    "float64": "a number",
+    "timestamp": "a timestamp",
+    "null": "null",
+}
 
 
 class Typer:
     """Types the scalars of one query.
 
-    `column(attr)` and `kleene(name, span)` come from the binder: they look a name up where the expression stands, and raise where
-    it cannot be seen.
+    `column(attr)` and `kleene(name, span)` come from the binder: they look a name up where the expression stands, and
+    raise where it cannot be seen.
     """
 
     def __init__(
@@ -191,7 +207,9 @@ class Typer:
         return x.Same(found, span=span)
 
 
-_EXAMPLE = {"count": "count(b)", "first": "first(b).x", "last": "last(b).x", "sum": "sum(b.x)", "avg": "avg(b.x)", "min": "min(b.x)", "max": "max(b.x)"}  # fmt: skip
+_EXAMPLE = {"count": "count(b)", "first": "first(b).x", "last": "last(b).x"} | {
+    name: f"{name}(b.x)" for name in ("sum", "avg", "min", "max")
+}
 
 
 def _flat(e: s.Binary) -> list[s.Scalar]:

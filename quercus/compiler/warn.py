@@ -16,7 +16,7 @@ def warnings(q: p.Query, schema: Schema) -> tuple[str, ...]:
     """Warnings about a rewritten query, each naming its part."""
     if q.empty is not None:
         return (f"no match is possible: {q.empty}",)
-    return tuple([*_kleene_pairs(q, schema), *_large_counts(q), *_loose_components(q), *_null_comparisons(q)])
+    return (*_kleene_pairs(q, schema), *_large_counts(q), *_loose_components(q), *_null_comparisons(q))
 
 
 def _kleene_pairs(q: p.Query, schema: Schema) -> Iterator[str]:
@@ -26,7 +26,10 @@ def _kleene_pairs(q: p.Query, schema: Schema) -> Iterator[str]:
         for b in open_[i + 1 :]:
             shared = set(schema.accepts(a.leaf.type)) & set(schema.accepts(b.leaf.type))
             if a.var != b.var and shared and not _ordered(q.pattern, a.var, b.var):
-                yield f"'{a.var}' and '{b.var}' are sets of {sorted(shared)[0]} in no order: maximal matches can be exponentially many (limits apply)"
+                yield (
+                    f"'{a.var}' and '{b.var}' are sets of {sorted(shared)[0]} in no order: "
+                    "maximal matches can be exponentially many (limits apply)"
+                )
 
 
 def _ordered(e: p.Pattern, a: str, b: str) -> bool:
@@ -40,7 +43,10 @@ def _ordered(e: p.Pattern, a: str, b: str) -> bool:
 def _large_counts(q: p.Query) -> Iterator[str]:
     for k in p.leaves(q.pattern):
         if isinstance(k, p.Kleene) and k.most is not None and k.most > MANY:
-            yield f"'{k.var}' takes every choice of {k.most} events: the number of matches grows as m choose {k.most} (limits apply)"
+            yield (
+                f"'{k.var}' takes every choice of {k.most} events: "
+                f"the number of matches grows as m choose {k.most} (limits apply)"
+            )
 
 
 def _loose_components(q: p.Query) -> Iterator[str]:
@@ -49,7 +55,10 @@ def _loose_components(q: p.Query) -> Iterator[str]:
         return
     for e in p.walk(q.pattern):
         if isinstance(e, p.And) and len([c for c in e.parts if not isinstance(c, p.Not)]) > 3 and not q.where:
-            yield f"no condition ties the {len(e.parts)} components of {text.pattern(e)[:60]} together: matches are all combinations in the window"
+            yield (
+                f"no condition ties the {len(e.parts)} components of {text.pattern(e)[:60]} together: "
+                "matches are all combinations in the window"
+            )
 
 
 def _null_comparisons(q: p.Query) -> Iterator[str]:

@@ -114,8 +114,8 @@ def _scalar(value: Any, _: Any) -> Any:
     raise ValueError(f"{value!r} is no constant")
 
 
-def _exactly(value: Any, kind: type) -> Any:
+def _exactly(value: Any, kind: Any) -> Any:
     """No coercion: a whole number may stand for a float, nothing else for anything else."""
     if type(value) is kind or (kind is float and type(value) is int):
-        return kind(value)
+        return float(value) if kind is float else value
     raise ValueError(f"{value!r} is no {kind.__name__}")

@@ -1,7 +1,7 @@
 """Typed scalar expressions: what a predicate or an output computes.
 
-Every node knows its type. Types are int64, float64, bool, string, timestamp, and null for a bare NULL. Values follow SQL's
-three-valued logic; the arithmetic is defined in docs/semantics.md.
+Every node knows its type. Types are int64, float64, bool, string, timestamp, and null for a bare NULL. Values follow
+SQL's three-valued logic; the arithmetic is defined in docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class GroupCall:
 
 @frozen
 class Same:
-    """All events and Kleene elements bound to these columns' variables agree, pair by pair; absent and empty ones aside.
+    """All events and elements bound to these columns' variables agree, pair by pair; absent and empty ones aside.
 
     What `[attr]` means where no variable is there to compare every other with. Written `same(b.id, c.id)`.
     """

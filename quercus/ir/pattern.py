@@ -1,8 +1,8 @@
 """The logical algebra: what a query asks for, bound to names and types, before any decision how to run it.
 
-Conjuncts stand where they act and nowhere else: in `Query.where` (tested on the whole match), in a `Branch` of an OR (tested
-when that branch is taken) or in a `Not` (tested on the negated sub-pattern's match). A conjunct that names a variable which is
-absent or empty in a match is not tested on it.
+Conjuncts stand where they act and nowhere else: in `Query.where` (tested on the whole match), in a `Branch` of an OR
+(tested when that branch is taken) or in a `Not` (tested on the negated sub-pattern's match). A conjunct that names a
+variable which is absent or empty in a match is not tested on it.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ NotMark = Literal["delayed", "postponed", "exists"]
 class Not:
     """`!body`, violated by a match of `body` in its scope that makes every conjunct of `where` true.
 
-    Marks come from rules: `delayed`, the scope ends at an adjacent sub-query (seed NEEL, 3.5); `postponed`, the scope reaches
-    past the match's last event, so that results wait; `exists`, one inner match decides and none need be listed.
+    Marks come from rules: `delayed`, the scope ends at an adjacent sub-query (seed NEEL, 3.5); `postponed`, the scope
+    reaches past the match's last event, so that results wait; `exists`, one inner match decides and none need be
+    listed.
     """
 
     body: Pattern

@@ -1,4 +1,7 @@
-"""The IR as query text. What is printed parses and binds to the same IR (marks, key and other findings of rules aside)."""
+"""The IR as query text.
+
+What is printed parses and binds to the same IR (marks, key and other findings of rules aside).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,27 @@ from typing import assert_never
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 
-_RESERVED = {
-    "pattern", "where", "agg", "return", "within", "as", "seq", "and", "or", "not", "in", "between", "is", "null", "true", "false",
-    "groupby",
-}  # fmt: skip
+_RESERVED = frozenset(
+    [
+        "pattern",
+        "where",
+        "agg",
+        "return",
+        "within",
+        "as",
+        "seq",
+        "and",
+        "or",
+        "not",
+        "in",
+        "between",
+        "is",
+        "null",
+        "true",
+        "false",
+        "groupby",
+    ]
+)
 _LARGER = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 

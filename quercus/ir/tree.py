@@ -1,8 +1,9 @@
 """The physical plan: FAEM's binary-tree directed graph, or the automaton of instance stacks, with what each node tests.
 
-Leaf buffers hold the events of one variable. An internal buffer holds composites, made by the join of its two children; cursors say
-which child may look for partners in the other. A stack plan has no internal buffers: it binds its components one by one. Negations,
-late combinations and group tests are nodes above the buffer that they filter. Every node carries the planner's estimates.
+Leaf buffers hold the events of one variable. An internal buffer holds composites, made by the join of its two
+children; cursors say which child may look for partners in the other. A stack plan has no internal buffers: it binds
+its components one by one. Negations, late combinations and group tests are nodes above the buffer that they filter.
+Every node carries the planner's estimates.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class Estimate:
 
 @frozen
 class Scope:
-    """Where a negation looks. `after`/`before`: groups of variables, nearest first; the first that bound anything counts.
+    """Where a negation looks. `after`/`before`: groups of variables, nearest first; the first that bound any counts.
 
-    `left`/`right` say what bounds the scope when no group did: None, a group is always there; "window", `end.ts - w` and
-    `start.ts + w` of the whole match, inclusive; "end", the match's own end, inclusive (an AND at the root).
+    `left`/`right` say what bounds the scope when no group did: None, a group is always there; "window", `end.ts - w`
+    and `start.ts + w` of the whole match, inclusive; "end", the match's own end, inclusive (an AND at the root).
     """
 
     after: tuple[tuple[str, ...], ...]
@@ -49,8 +50,8 @@ When = tuple[tuple[int, int], ...]
 class Predicate:
     """A conjunct at the lowest node that sees its variables.
 
-    Not tested on a composite in which one of its variables is absent or empty, nor where one of `when`'s branches was not taken
-    (a conjunct that stands in an OR branch but names variables outside it).
+    Not tested on a composite in which one of its variables is absent or empty, nor where one of `when`'s branches was
+    not taken (a conjunct that stands in an OR branch but names variables outside it).
     """
 
     expr: Expr
@@ -76,7 +77,10 @@ class Buffer:
 
 @frozen
 class Cursor:
-    """`next`: the left child's new events look in the right buffer; `previous`: the reverse. A two-way operator needs one."""
+    """`next`:
+
+    the left child's new events look in the right buffer; `previous`: the reverse. A two-way operator needs one.
+    """
 
     next: bool
     previous: bool
@@ -120,7 +124,10 @@ class Step:
 
 @frozen
 class Stack:
-    """The automaton: one instance stack per component, bound depth-first from the last event backwards. No internal buffers."""
+    """The automaton:
+
+    one instance stack per component, bound depth-first from the last event backwards. No internal buffers.
+    """
 
     op: Literal["SEQ", "AND"]
     steps: tuple[Step, ...]  # in the order of the text; bound from the last to the first

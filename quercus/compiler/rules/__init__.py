@@ -1,7 +1,7 @@
 """The rewrite rules, one law per file, in the order they run.
 
-A rule on a pattern node returns the new node, a rule on the query the new query, and both return None for 'no change'. The order has
-reasons, given beside each rule; the whole list runs again until nothing changes.
+A rule on a pattern node returns the new node, a rule on the query the new query, and both return None for 'no
+change'. The order has reasons, given beside each rule; the whole list runs again until nothing changes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from quercus.ir import pattern as p
 class Rule:
     """A law with its name, what it applies to, and why it stands where it stands.
 
-    `offered` rules change nothing by themselves: the planner tries them and keeps what is cheaper. `finding` rules write down what is
-    true of the final query; they run once, after all others.
+    `offered` rules change nothing by themselves: the planner tries them and keeps what is cheaper. `finding` rules
+    write down what is true of the final query; they run once, after all others.
     """
 
     apply: Callable[[p.Pattern], p.Pattern | None] | Callable[[p.Query], p.Query | None]

@@ -11,10 +11,10 @@ Value = bool | int | float | str
 
 
 def contradictions(q: p.Query) -> p.Query | None:
-    """a.x > 5, a.x < 3 -> false.  In the query: an empty plan; in an OR branch: the branch goes; in a negation: it goes.
+    """a.x > 5, a.x < 3 -> false.  In the query: an empty plan; an OR branch or a negation goes.
 
-    Bounds, equalities, `in` lists and null tests of one attribute against constants, for variables that are always there. A
-    Kleene variable counts too where it needs an element, since no element could pass.
+    Bounds, equalities, `in` lists and null tests of one attribute against constants, for variables that are always
+    there. A Kleene variable counts too where it needs an element, since no element could pass.
     """
     if q.empty is not None:
         return None
@@ -108,18 +108,19 @@ class _Range:
         if isinstance(c, x.InSet):
             self._only({i.value for i in c.items if i.value is not None})
             return
-        assert isinstance(c.right, x.Const) and c.right.value is not None
+        assert isinstance(c.right, x.Const)
         v = c.right.value
+        assert v is not None
         match c.op:
             case "=":
                 self._only({v})
             case "<>":
                 self.excluded.add(v)
             case "<" | "<=":
-                if self.high is None or (v, c.op == "<=") < (self.high, not self.high_open):  # type: ignore[operator]
+                if self.high is None or (v, c.op == "<=") < (self.high, not self.high_open):
                     self.high, self.high_open = v, c.op == "<"
             case ">" | ">=":
-                if self.low is None or (v, c.op == ">") > (self.low, self.low_open):  # type: ignore[operator]
+                if self.low is None or (v, c.op == ">") > (self.low, self.low_open):
                     self.low, self.low_open = v, c.op == ">"
 
     def _only(self, values: set[Value]) -> None:

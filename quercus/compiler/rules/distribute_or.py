@@ -12,8 +12,9 @@ MAX_BRANCHES = 32
 def distribute_or(e: p.Pattern) -> p.Pattern | None:
     """SEQ(a, OR(b, c), d) -> OR(SEQ(a, b, d), SEQ(a, c, d)), and the same for AND where no branch is a bare Kleene.
 
-    Exactly one branch is bound either way, and a negation sees the same neighbours. Under an AND a bare Kleene branch would become a
-    direct component, whose order counts. Windows stay: an OR's own on each branch. Whether it pays is for the planner to say.
+    Exactly one branch is bound either way, and a negation sees the same neighbours. Under an AND a bare Kleene branch
+    would become a direct component, whose order counts. Windows stay: an OR's own on each branch. Whether it pays is
+    for the planner to say.
     """
     if not isinstance(e, p.Seq | p.And) or not any(isinstance(c, p.Or) for c in e.parts):
         return None

@@ -9,8 +9,8 @@ from quercus.ir import pattern as p
 def drop_single(q: p.Query) -> p.Query | None:
     """SEQ(a) -> a, AND(a) -> a, OR(a) -> a.
 
-    An operator of one component without a window is transparent. What stood in an OR's only branch is always tested: its
-    conjuncts go to the home around it.
+    An operator of one component without a window is transparent. What stood in an OR's only branch is always tested:
+    its conjuncts go to the home around it.
     """
     pattern, hoisted = _drop(q.pattern)
     return None if pattern == q.pattern else evolve(q, pattern=pattern, where=q.where + hoisted)

@@ -6,7 +6,10 @@ from quercus.ir import pattern as p
 
 
 def drop_tautologies(q: p.Query) -> p.Query | None:
-    """true -> nothing; a.x is null or a.x is not null -> nothing.  (a.x = a.x stays: it is unknown when a.x is null.)"""
+    """true -> nothing;
+
+    a.x is null or a.x is not null -> nothing.  (a.x = a.x stays: it is unknown when a.x is null.)
+    """
     return rewrite_homes(q, lambda where, home: tuple(c for c in where if not _always_true(c)))
 
 

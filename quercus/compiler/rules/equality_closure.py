@@ -12,8 +12,9 @@ MAX_CLASS = 12
 def equality_closure(q: p.Query) -> p.Query | None:
     """a.id = b.id, b.id = c.id -> also a.id = c.id;  a.id = b.id, a.id = 5 -> also b.id = 5.
 
-    Equality is transitive through a value that is there: never through a variable that can be absent or empty. So joins in any
-    order find an equality to hash on, and constants reach every leaf. Classes beyond a dozen columns are left alone.
+    Equality is transitive through a value that is there: never through a variable that can be absent or empty. So
+    joins in any order find an equality to hash on, and constants reach every leaf. Classes beyond a dozen columns are
+    left alone.
     """
     order = {leaf.var: i for i, leaf in enumerate(p.leaves(q.pattern, negated=True))}
     kleene = p.kleene_variables(q.pattern)
@@ -54,7 +55,10 @@ def _implied(
 
 
 def _acts_here(named: set[str], home: Home, own: frozenset[str]) -> bool:
-    """New facts go to the outermost home that can say them: the query, or the one whose own variables they are about."""
+    """New facts go to the outermost home that can say them:
+
+    the query, or the one whose own variables they are about.
+    """
     return home.kind == "query" or bool(named & own)
 
 

@@ -6,10 +6,12 @@ from quercus.ir import pattern as p
 
 
 def flatten_and(e: p.Pattern) -> p.Pattern | None:
-    """AND(a, AND(b, c)) -> AND(a, b, c), where neither AND has a direct Kleene and the inner one holds no Kleene and no negation.
+    """AND(a, AND(b, c)) -> AND(a, b, c).
 
-    Without them an AND only says that all occur. A negation beside an inner component excludes the events of its own siblings
-    only, and a Kleene component is ordered against the components beside it: both would change with their surroundings.
+    Where neither AND has a direct Kleene, and the inner one holds no Kleene and no negation.
+    Without them an AND only says that all occur. A negation beside an inner component excludes the events of its own
+    siblings only, and a Kleene component is ordered against the components beside it: both would change with their
+    surroundings.
     """
     if not isinstance(e, p.And) or p.has_direct_kleene(e):
         return None

@@ -8,8 +8,8 @@ from quercus.ir import pattern as p
 def flatten_or(e: p.Pattern) -> p.Pattern | None:
     """OR(a, OR(b, c)) -> OR(a, b, c).
 
-    Exactly one branch is bound either way. Conjuncts of the outer branch go into each inner one: there, those that name a
-    variable of another branch are not tested, as before.
+    Exactly one branch is bound either way. Conjuncts of the outer branch go into each inner one: there, those that
+    name a variable of another branch are not tested, as before.
     """
     if not isinstance(e, p.Or) or not any(_inner(b) for b in e.branches):
         return None

@@ -9,8 +9,8 @@ from quercus.ir import pattern as p
 def fold_constants(q: p.Query) -> p.Query | None:
     """a.x < 2 + 3 -> a.x < 5; true and c -> c; false or c -> c; c and false -> false.
 
-    Values by the language's own arithmetic. A conjunct must keep its variables, where one of them can be absent: without the name
-    it would be tested on matches that it was not tested on before.
+    Values by the language's own arithmetic. A conjunct must keep its variables, where one of them can be absent:
+    without the name it would be tested on matches that it was not tested on before.
     """
     return rewrite_homes(q, _fold_home)
 

@@ -15,8 +15,9 @@ NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 def normal_comparison(q: p.Query) -> p.Query | None:
     """3 < a.x -> a.x > 3; b.x > a.x -> a.x < b.x; not (a.x < 3) -> a.x >= 3; not (c or d) -> not c and not d.
 
-    Constants stand right, variables in the order of the text, `not` at the leaves: so that equal conditions look equal. All hold
-    in three-valued logic; a comparison of floats keeps its `not`, since NaN makes both a comparison and its reverse false.
+    Constants stand right, variables in the order of the text, `not` at the leaves: so that equal conditions look
+    equal. All hold in three-valued logic; a comparison of floats keeps its `not`, since NaN makes both a comparison
+    and its reverse false.
     """
     order = {leaf.var: i for i, leaf in enumerate(p.leaves(q.pattern, negated=True))}
     return rewrite_homes(q, lambda where, _: tuple(_normal(c, order) for c in where))

@@ -8,8 +8,8 @@ from quercus.ir import pattern as p
 def not_kleene(e: p.Pattern) -> p.Pattern | None:
     """!A+ -> !A, and the same anywhere inside a negation; !A[1] -> !A.
 
-    Inside a negation `A+` binds one A: one is enough to violate. Not directly under an AND, whose orders come first (two events
-    of one time are in no order, but an AND of single events needs none).
+    Inside a negation `A+` binds one A: one is enough to violate. Not directly under an AND, whose orders come first
+    (two events of one time are in no order, but an AND of single events needs none).
     """
     if not isinstance(e, p.Not):
         return None

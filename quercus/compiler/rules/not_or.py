@@ -9,8 +9,9 @@ from quercus.ir import pattern as p
 def not_or(e: p.Pattern) -> p.Pattern | None:
     """SEQ(a, !OR(b, c), d) -> SEQ(a, !b, !c, d), and the same in an AND.
 
-    The OR has a match in the scope when a branch has one, and adjacent negations share one scope and do not see each other. A
-    conjunct that names a variable of another branch was never tested on this one. Branches that share a name are left alone.
+    The OR has a match in the scope when a branch has one, and adjacent negations share one scope and do not see each
+    other. A conjunct that names a variable of another branch was never tested on this one. Branches that share a name
+    are left alone.
     """
     if not isinstance(e, p.Seq | p.And):
         return None

@@ -14,9 +14,9 @@ MAX_ALTERNATIVES = 64
 def partition_key(q: p.Query) -> p.Query | None:
     """SEQ(A a, !(B b, b.id = a.id), C c), a.id = c.id -> the same, with the key a.id = b.id = c.id.
 
-    When in every choice of OR branches all positive variables and all negated ones agree on one attribute each, events of different
-    values never meet: each value can be matched alone. Agreement never passes through a variable that can be empty. Positions are
-    not counted per key: that is what a declared key does.
+    When in every choice of OR branches all positive variables and all negated ones agree on one attribute each,
+    events of different values never meet: each value can be matched alone. Agreement never passes through a variable
+    that can be empty. Positions are not counted per key: that is what a declared key does.
     """
     if q.key is not None:
         return None

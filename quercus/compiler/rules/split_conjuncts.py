@@ -8,8 +8,9 @@ from quercus.ir import pattern as p
 def split_conjuncts(q: p.Query) -> p.Query | None:
     """(c and d) -> c, d, where no variable of either can be absent.
 
-    A conjunction is true when its parts are. With an absent variable in d the whole conjunct was not tested, c neither. A
-    conjunct with a group function stays whole: its parts would be tested at different times, on elements or on the set.
+    A conjunction is true when its parts are. With an absent variable in d the whole conjunct was not tested, c
+    neither. A conjunct with a group function stays whole: its parts would be tested at different times, on elements
+    or on the set.
     """
     return rewrite_homes(q, _split)
 

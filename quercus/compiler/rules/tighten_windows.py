@@ -8,9 +8,10 @@ from quercus.ir import pattern as p
 def tighten_windows(q: p.Query) -> p.Query | None:
     """SEQ(a, SEQ(b, c) WITHIN 2 h, d) WITHIN 1 h -> SEQ(a, SEQ(b, c), d) WITHIN 1 h.
 
-    What an operator binds lies inside what the operator around it binds, and a negated match inside a scope no longer than the
-    query's window: so an inner window at least as long as the one around it, of the same kind, says nothing (NEEL, Fig. 3, passes
-    the outer bounds down). An operator of one component keeps it: without a window it would become transparent.
+    What an operator binds lies inside what the operator around it binds, and a negated match inside a scope no longer
+    than the query's window: so an inner window at least as long as the one around it, of the same kind, says nothing
+    (NEEL, Fig. 3, passes the outer bounds down). An operator of one component keeps it: without a window it would
+    become transparent.
     """
     pattern = _tighten(q.pattern, {q.window.kind: q.window})
     return None if pattern == q.pattern else evolve(q, pattern=pattern)
