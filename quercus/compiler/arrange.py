@@ -265,19 +265,19 @@ def implied(e: x.Expr, known: tuple[x.Expr, ...], absent: frozenset[str]) -> boo
     them.
     """
     assert isinstance(e, x.Compare)
-    ends = x.variables(e)
-    reached: set[x.Expr] = {e.left}
-    grew = True
-    while grew:
-        grew = False
-        for k in known:
-            assert isinstance(k, x.Compare)
-            if x.variables(k) & absent - ends:
-                continue
-            for a, b in ((k.left, k.right), (k.right, k.left)):
-                if a in reached and b not in reached:
-                    reached.add(b)
-                    grew = True
+    away = absent - x.variables(e)
+    edges: dict[x.Expr, list[x.Expr]] = {}
+    for k in known:
+        assert isinstance(k, x.Compare)
+        if not x.variables(k) & away:
+            edges.setdefault(k.left, []).append(k.right)
+            edges.setdefault(k.right, []).append(k.left)
+    reached, todo = {e.left}, [e.left]
+    while todo:
+        for n in edges.get(todo.pop(), ()):
+            if n not in reached:
+                reached.add(n)
+                todo.append(n)
     return e.right in reached
 
 

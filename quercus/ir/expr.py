@@ -7,6 +7,7 @@ SQL's three-valued logic; the arithmetic is defined in docs/semantics.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, assert_never
 
 from attrs import evolve, frozen
@@ -19,7 +20,7 @@ ArithmeticOp = Literal["+", "-", "*", "/", "%"]
 GroupName = Literal["count", "first", "last", "sum", "avg", "min", "max"]
 
 
-@frozen
+@frozen(cache_hash=True)
 class Const:
     """A literal. A timestamp's value is a count of the time column's unit since 1970."""
 
@@ -28,7 +29,7 @@ class Const:
     span: Span | None = span_field()
 
 
-@frozen
+@frozen(cache_hash=True)
 class Column:
     """An attribute of the event bound to a variable; of each element, when the variable is Kleene."""
 
@@ -38,14 +39,14 @@ class Column:
     span: Span | None = span_field()
 
 
-@frozen
+@frozen(cache_hash=True)
 class Negative:
     value: Expr
     type: Type
     span: Span | None = span_field()
 
 
-@frozen
+@frozen(cache_hash=True)
 class Arithmetic:
     op: ArithmeticOp
     left: Expr
@@ -54,7 +55,7 @@ class Arithmetic:
     span: Span | None = span_field()
 
 
-@frozen
+@frozen(cache_hash=True)
 class Compare:
     op: CompareOp
     left: Expr
@@ -66,7 +67,7 @@ class Compare:
         return "bool"
 
 
-@frozen
+@frozen(cache_hash=True)
 class Logic:
     """`and` / `or` of two or more."""
 
@@ -79,7 +80,7 @@ class Logic:
         return "bool"
 
 
-@frozen
+@frozen(cache_hash=True)
 class NotTrue:
     """SQL's `not`: unknown stays unknown."""
 
@@ -91,7 +92,7 @@ class NotTrue:
         return "bool"
 
 
-@frozen
+@frozen(cache_hash=True)
 class InSet:
     """`value [not] in (constants)`."""
 
@@ -105,7 +106,7 @@ class InSet:
         return "bool"
 
 
-@frozen
+@frozen(cache_hash=True)
 class IsNull:
     value: Expr
     negated: bool
@@ -116,7 +117,7 @@ class IsNull:
         return "bool"
 
 
-@frozen
+@frozen(cache_hash=True)
 class Call:
     """A scalar function of its arguments: abs round floor ceil lower upper length."""
 
@@ -126,7 +127,7 @@ class Call:
     span: Span | None = span_field()
 
 
-@frozen
+@frozen(cache_hash=True)
 class GroupCall:
     """A function of a whole Kleene set: `count(b)`, `sum(b.x)`, `first(b).x`."""
 
@@ -137,7 +138,7 @@ class GroupCall:
     span: Span | None = span_field()
 
 
-@frozen
+@frozen(cache_hash=True)
 class Same:
     """All events and elements bound to these columns' variables agree, pair by pair; absent and empty ones aside.
 
@@ -202,6 +203,7 @@ def walk(e: Expr) -> Iterator[Expr]:
         yield from walk(c)
 
 
+@lru_cache(maxsize=8192)
 def variables(e: Expr) -> frozenset[str]:
     """The variables an expression names, in group functions too."""
     return frozenset(n.var for n in walk(e) if isinstance(n, Column | GroupCall))

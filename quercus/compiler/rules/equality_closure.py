@@ -35,7 +35,7 @@ def _implied(
             case x.Compare(op="=", left=x.Column() as a, right=x.Const(value=v) as k) if v is not None:
                 constants.setdefault(a, k)
     own = p.all_variables(home.body)
-    new: dict[x.Expr, None] = {}
+    new: dict[x.Compare, None] = {}
     for start in edges:
         members = _reachable(start, edges, home.absent)
         if len(members) > MAX_CLASS:
@@ -51,7 +51,8 @@ def _implied(
         known = next((constants[m] for m in members if m in constants and m.var not in home.absent), None)
         if known is not None and known.type == start.type:
             new[x.Compare("=", start, known)] = None
-    return tuple(c for c in new if c not in facts and not _reversed_in(c, facts))
+    said = set(facts)
+    return tuple(c for c in new if c not in said and x.Compare("=", c.right, c.left) not in said)
 
 
 def _acts_here(named: set[str], home: Home, own: frozenset[str]) -> bool:
@@ -63,17 +64,13 @@ def _acts_here(named: set[str], home: Home, own: frozenset[str]) -> bool:
 
 
 def _reachable(start: x.Column, edges: dict[x.Column, list[x.Column]], absent: frozenset[str]) -> list[x.Column]:
-    found, todo = [start], [start]
+    found, todo = {start: None}, [start]
     while todo:
         at = todo.pop()
         if at is not start and at.var in absent:
             continue
         for n in edges[at]:
             if n not in found:
-                found.append(n)
+                found[n] = None
                 todo.append(n)
-    return found[1:]
-
-
-def _reversed_in(c: x.Expr, facts: tuple[x.Expr, ...]) -> bool:
-    return isinstance(c, x.Compare) and x.Compare("=", c.right, c.left) in facts
+    return list(found)[1:]
