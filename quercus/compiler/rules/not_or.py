@@ -32,7 +32,7 @@ def _split(n: p.Not) -> tuple[p.Not, ...]:
         evolve(
             n,
             body=b.body,
-            where=b.where + tuple(c for c in n.where if not x.variables(c) & (everything - mine)),
+            where=tuple(c for c in (*b.where, *n.where) if not x.variables(c) & (everything - mine)),
             span=b.span,
         )
         for b, mine in zip(n.body.branches, own, strict=True)
