@@ -1,0 +1,98 @@
+"""What the documents say beside code: `case` blocks are right, tables complete, and links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import quercus as qc
+from quercus.compiler.rules import RULES
+from quercus.compiler.shape import UNITS
+from quercus.errors import CODES
+from quercus.testing import Case, compare, compare_rows, read
+from tests import reference
+from tests.test_cases import reference_matches, reference_rows, schema_of
+from tests.test_readme import DOCUMENTS, ROOT, blocks
+
+LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+
+
+def examples() -> list[object]:
+    """The `case` blocks of all documents: a case each, without its name."""
+    return [
+        pytest.param(block.body, id=f"{path.name}:{block.line}")
+        for path in DOCUMENTS
+        for block in blocks(path.read_text(encoding="utf-8"))
+        if block.kind == "case"
+    ]
+
+
+def case_of(body: str, folder: Path) -> Case:
+    path = folder / "example.case"
+    path.write_text(f"case: an example\nwhy: a document shows it\n{body}", encoding="utf-8")
+    [case] = read(path)
+    return case
+
+
+@pytest.mark.parametrize("body", examples())
+def test_an_example_answers_as_shown(body: str, tmp_path: Path) -> None:
+    case = case_of(body, tmp_path)
+    if case.error is not None:
+        with pytest.raises(qc.QueryError) as caught:
+            qc.compile(case.query, schema_of(case))
+        assert caught.value.code == case.error
+        return
+    qc.compile(case.query, schema_of(case))
+    if case.matches is not None:
+        assert compare(case, reference_matches(case)) is None
+    if case.rows is not None:
+        assert compare_rows(case, reference_rows(case)) is None
+
+
+def test_a_wrong_example_is_found(tmp_path: Path) -> None:
+    case = case_of("query: PATTERN SEQ(A, B) WITHIN 5\nevents: a1 b2\nmatches: none\n", tmp_path)
+    assert compare(case, reference.matches(case.query, case.events)) is not None
+
+
+def test_the_table_of_error_codes_is_complete() -> None:
+    table = dict(re.findall(r"^\| (E\d{3}) \| (.+?) \|", LANGUAGE, re.MULTILINE))
+    assert table == CODES
+
+
+def test_an_example_of_an_error_is_one() -> None:
+    schema = qc.Schema({"n": "int64", "s": "string"}, types=["Wash", *"ABCDEFG"])
+    found = re.findall(r"^\| (E\d{3}) \| .+? \| `(.+)` \|$", LANGUAGE, re.MULTILINE)
+    assert len(found) > 30
+    for code, query in found:
+        with pytest.raises(qc.QueryError) as caught:
+            qc.compile(query, schema)
+        assert caught.value.code == code, query
+
+
+def test_every_unit_is_listed() -> None:
+    section = LANGUAGE.partition("## Units")[2].partition("## ")[0]
+    rows = [re.findall(r"`([^`]+)`", line) for line in section.splitlines() if line.startswith("| `")]
+    listed = {word for row in rows for word in row}
+    for word in listed:
+        qc.compile(f"PATTERN A WITHIN 5 {word}", qc.Schema({}, time_unit="ns"))
+    assert set(UNITS) - listed <= {"\u00b5s"}  # case folding makes a Greek letter of the micro sign: it is not found
+
+
+def test_every_rule_is_listed() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [rule.name for rule in RULES]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    targets = [t for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
+    for target in targets:
+        file, _, anchor = target.partition("#")
+        found = (path.parent / file) if file else path
+        assert found.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in heads}, target

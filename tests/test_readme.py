@@ -1,0 +1,92 @@
+"""The documents keep their word: every python block runs, and prints what the text block after it shows.
+
+The blocks of a document share one namespace, in order. A text block right after a python block is what that one prints;
+`pytest tests/test_readme.py --update` writes it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+FENCE = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@frozen
+class Block:
+    kind: str
+    body: str
+    line: int  # of the opening fence, from 1
+    start: int  # of the body, in characters
+    end: int
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a document."""
+    return [
+        Block(m["kind"], m["body"], text.count("\n", 0, m.start()) + 1, m.start("body"), m.end("body"))
+        for m in FENCE.finditer(text)
+    ]
+
+
+def outputs(path: Path, text: str) -> list[tuple[Block, str]]:
+    """Each text block that shows an output, with what the python block before it prints."""
+    found: list[tuple[Block, str]] = []
+    names: dict[str, object] = {"__name__": "__document__"}
+    for block, after in pairwise([*blocks(text), None]):
+        if block is None or block.kind != "python":
+            continue
+        printed = io.StringIO()
+        code = compile("\n" * block.line + block.body, str(path), "exec")  # the padding keeps the document's lines
+        with contextlib.redirect_stdout(printed):
+            exec(code, names)
+        if after is not None and after.kind == "text":
+            found.append((after, printed.getvalue()))
+        else:
+            assert not printed.getvalue(), f"{path.name}:{block.line}: prints, and no text block shows what"
+    return found
+
+
+def plain(text: str) -> str:
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_blocks_print_what_is_shown(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updating: bool
+) -> None:
+    text = path.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)  # what they write goes nowhere
+    found = outputs(path, text)
+    if updating:
+        for block, printed in reversed(found):
+            text = text[: block.start] + plain(printed) + text[block.end :]
+        path.write_text(text, encoding="utf-8")
+    else:
+        for block, printed in found:
+            assert plain(printed) == block.body, f"{path.name}:{block.line}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_text_block_is_an_output(path: Path) -> None:
+    """`text` is kept for what a python block before it prints; anything else shown is no claim that is checked."""
+    kinds = [block.kind for block in blocks(path.read_text(encoding="utf-8"))]
+    assert all(before == "python" for before, kind in pairwise(["", *kinds]) if kind == "text")
+
+
+def test_a_wrong_output_is_found(tmp_path: Path) -> None:
+    shown = "```python\nx = 1\n```\n\n```python\nprint(x + 1)\n```\n\n```text\n3\n```\n"
+    [(block, printed)] = outputs(tmp_path / "x.md", shown)
+    assert (block.body, printed) == ("3\n", "2\n")
+
+
+def test_the_readme_is_one_of_them() -> None:
+    assert {"README.md", "semantics.md", "language.md"} <= {path.name for path in DOCUMENTS}
