@@ -1,0 +1,134 @@
+"""Events in files: Parquet, CSV, JSON Lines and Arrow IPC, one by one or many by a glob or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.json
+import pyarrow.parquet
+
+from quercus.errors import DataError
+from quercus.ir.expr import Type
+from quercus.schema import Schema
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+_DECLARED = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+
+
+def format_of(path: Path) -> str | None:
+    """The format that a file's suffix stands for."""
+    suffixes = path.suffixes
+    if len(suffixes) > 1 and suffixes[-1] in _COMPRESSED and FORMATS.get(suffixes[-2]) in ("csv", "tsv", "jsonl"):
+        return FORMATS[suffixes[-2]]
+    return FORMATS.get(path.suffix.lower())
+
+
+def find(where: str | Path) -> list[Path]:
+    """The files of a path, a folder or a glob, in sorted order."""
+    path = Path(where)
+    if path.is_dir():
+        found = sorted(p for p in path.iterdir() if p.is_file() and format_of(p) and p.name[0] not in "._")
+    elif path.exists():
+        found = [path]
+    else:
+        found = sorted(Path(p) for p in glob(str(where), recursive=True) if Path(p).is_file())
+    if not found:
+        raise DataError(f"no file at '{where}'")
+    for p in found:
+        if format_of(p) is None:
+            raise DataError(f"'{p}' has none of the suffixes {' '.join(FORMATS)}")
+    return found
+
+
+def read(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> tuple[pa.Table, bool]:
+    """A file's wanted columns as they lie there, and whether a column it lacks counts as nulls (JSON Lines)."""
+    kind = format_of(path)
+    names = [schema.time, schema.type, *wanted]
+    try:
+        match kind:
+            case "parquet":
+                with pa.parquet.ParquetFile(path) as file:
+                    return file.read(columns=[n for n in file.schema_arrow.names if n in names]), False
+            case "arrow":
+                return _read_ipc(path, names), False
+            case "csv" | "tsv":
+                return _read_csv(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ","), False
+            case _:
+                return _read_json(path, schema, wanted), True
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
+
+
+def _first_line(e: Exception) -> str:
+    return (str(e).splitlines() or [type(e).__name__])[0]
+
+
+def _read_ipc(path: Path, names: list[str]) -> pa.Table:
+    source = pa.memory_map(str(path))
+    try:
+        table = pa.ipc.open_file(source).read_all()
+    except pa.ArrowInvalid:
+        source.seek(0)
+        table = pa.ipc.open_stream(source).read_all()
+    return table.select([i for i, n in enumerate(table.column_names) if n in names])
+
+
+def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> pa.Table:
+    """Attributes are read as what they are declared, so that the string 007 keeps its zeros.
+
+    An empty field is null, in a string column too, unless it is quoted.
+    """
+    kinds = {n: _DECLARED.get(k, pa.string()) for n, k in wanted.items()}
+    parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    with pa.csv.open_csv(path, parse_options=parse) as reader:
+        header = reader.schema.names
+    convert = pa.csv.ConvertOptions(
+        include_columns=[n for n in header if n in names],
+        column_types={n: k for n, k in kinds.items() if n in header},
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    return pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+
+
+def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:
+    """Times may be numbers or ISO 8601 text and types text or numbers: what fits first is taken."""
+    if path.stat().st_size == 0:
+        return pa.table({n: pa.nulls(0) for n in (schema.time, schema.type, *wanted)})
+    failed: Exception | None = None
+    for explicit in _json_schemas(schema, wanted):
+        options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
+        try:
+            return pa.json.read_json(path, parse_options=options)
+        except pa.ArrowInvalid as e:
+            failed = failed or e
+    assert failed is not None
+    raise failed
+
+
+def _json_schemas(schema: Schema, wanted: Mapping[str, Type]) -> Iterator[Any]:
+    attributes = [(n, _DECLARED.get(k, pa.string())) for n, k in wanted.items()]
+    for time in (pa.string(), pa.int64()) if schema.time_is_timestamp else (pa.int64(), pa.string()):
+        for type_ in (pa.string(), pa.int64()):
+            yield pa.schema([(schema.time, time), (schema.type, type_), *attributes])
