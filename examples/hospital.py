@@ -105,6 +105,7 @@ def picture(plan: qc.Plan) -> str:
 
 
 def main() -> None:
+    sys.stdout.reconfigure(errors="replace")  # the tree's lines, on a terminal that cannot show them
     events = stream()
     plan = qc.compile(QUERY, SCHEMA)
     found = matches(QUERY, events, Options(time_unit="s"))

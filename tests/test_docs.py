@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,10 @@ def test_links_lead_somewhere(path: Path) -> None:
         if anchor:
             heads = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in heads}, target
+
+
+def test_the_demo_runs_without_a_terminal() -> None:
+    done = subprocess.run([sys.executable, ROOT / "examples" / "hospital.py"], capture_output=True, check=True)
+    shown = done.stdout.decode()
+    assert "2 warnings" in shown
+    assert "\033" not in shown
