@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from quercus.compiler.explain import explain
 from quercus.compiler.pipeline import Fired, check_invariants
-from quercus.errors import QueryError
+from quercus.errors import DataError, QueryError
 from quercus.ir import codec, pattern, tree
 from quercus.schema import Schema
 
@@ -96,7 +96,7 @@ class Plan:
                 }
                 for f in self.fired
             ],
-            "alternatives": [[a.shape, a.cost, a.chosen] for a in self.considered],
+            "alternatives": [codec.encode(a, Alternative) for a in self.considered],
             "warnings": list(self.warnings),
         }
         return json.dumps(data, sort_keys=True, allow_nan=False)
@@ -105,22 +105,41 @@ class Plan:
     def from_json(cls, text: str | bytes) -> Plan:
         """Read a plan; anything that is not one of this version is a `QueryError` (E701)."""
         data = codec.loads(text)
+        if set(data) != _KEYS:
+            raise QueryError("E701", f"not a plan: unknown or missing keys {sorted(set(data) ^ _KEYS)}")
         try:
             fired = tuple(
-                Fired(str(f["rule"]), codec.decode(f["before"], pattern.Query), codec.decode(f["after"], pattern.Query))
-                for f in data["fired"]
+                Fired(
+                    _text(f["rule"]), codec.decode(f["before"], pattern.Query), codec.decode(f["after"], pattern.Query)
+                )
+                for f in _list(data["fired"])
             )
             plan = cls(
-                text=str(data["text"]),
+                text=_text(data["text"]),
                 schema=Schema.from_dict(data["schema"]),
                 bound=codec.decode(data["bound"], pattern.Query),
                 query=codec.decode(data["query"], pattern.Query),
                 tree=codec.decode(data["tree"], tree.Tree),
                 fired=fired,
-                considered=tuple(Alternative(str(s), float(c), bool(b)) for s, c, b in data["alternatives"]),
-                warnings=tuple(str(w) for w in data["warnings"]),
+                considered=tuple(codec.decode(a, Alternative) for a in _list(data["alternatives"])),
+                warnings=tuple(_text(w) for w in _list(data["warnings"])),
             )
             check_invariants(plan.query, "the plan document")
-        except (KeyError, TypeError, ValueError, AssertionError) as e:
+        except (KeyError, TypeError, ValueError, AssertionError, DataError) as e:
             raise QueryError("E701", f"not a plan: {e!r}") from None
         return plan
+
+
+_KEYS = {"quercus_plan", "text", "schema", "bound", "query", "tree", "fired", "alternatives", "warnings"}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list")
+    return value

@@ -49,7 +49,8 @@ class _Binder:
             if isinstance(conjunct, s.SameAttr):
                 self._same(conjunct, (), (), ())
             else:
-                self._where(conjunct)
+                for link in s.links(conjunct):
+                    self._where(link)
         pattern = self._build(self.source.pattern, ())
         check_pattern(pattern, self.text)
         window = self._window(self.source.window)
@@ -116,11 +117,10 @@ class _Binder:
                     self._collect(part, (*path, i), inside, (*path, i) if e.kind == "OR" else home)
 
     def _add(self, home: Path, typer: Typer, conjunct: s.Scalar) -> None:
-        """Each link of a chain is a conjunct of its own."""
-        links = typer.chain(conjunct) if isinstance(conjunct, s.Chain) else [typer.condition(conjunct)]
-        for link in links:
-            self._check_kleene(link)
-            self.homes.setdefault(home, []).append(link)
+        for link in s.links(conjunct):
+            condition = typer.condition(link)
+            self._check_kleene(condition)
+            self.homes.setdefault(home, []).append(condition)
 
     def _check_kleene(self, e: x.Expr) -> None:
         if isinstance(e, x.Same):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, assert_never
 
 from attrs import evolve, frozen
@@ -28,6 +28,17 @@ class Home:
     def always(self, e: x.Expr) -> bool:
         """Whether every variable of the expression is there whenever this home is tested."""
         return not (x.variables(e) & self.absent)
+
+
+def inner_conjuncts(e: p.Pattern) -> Iterator[x.Expr]:
+    """The conjuncts that stand in branches and negations under a pattern."""
+    for n in p.walk(e):
+        match n:
+            case p.Or():
+                for b in n.branches:
+                    yield from b.where
+            case p.Not():
+                yield from n.where
 
 
 Rewrite = Callable[[tuple[x.Expr, ...], Home], tuple[x.Expr, ...]]

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from quercus.compiler import cost
 from quercus.compiler.arrange import ANY, Arrangement, Component, arrange, implied
+from quercus.compiler.homes import inner_conjuncts
 from quercus.compiler.nested import choose_strategy
 from quercus.compiler.scope import Placed, inner_negations, negations
 from quercus.ir import expr as x
@@ -210,15 +211,14 @@ class _Planner:
         root_tests: tuple[t.Predicate, ...] | None,
     ) -> Built:
         number = next(self.unions)
+        bound_here = p.positive_variables(e)
         branches, escaped, pending = [], [], []
         for i, b in enumerate(e.branches):
             own, when = p.positive_variables(b.body), ((number, i),)
-            mine = tuple(k for k in predicates if x.variables(k.expr) <= own)
+            mine = _inside(predicates, own, bound_here)
             if root_tests is not None:
                 tests = tuple(
-                    k
-                    for k in root_tests
-                    if x.variables(k.expr) <= own or not x.variables(k.expr) & p.positive_variables(e)
+                    k for k in root_tests if x.variables(k.expr) <= own or not x.variables(k.expr) & bound_here
                 )
                 built = self.root(b.body, tuple(k.expr for k in mine) + b.where, (*path, i), postpone=tests)
             else:
@@ -288,10 +288,10 @@ class _Planner:
 def _outer_names(n: p.Not) -> set[str]:
     """The match's variables that a negation's conjuncts name, at any depth."""
     own = p.all_variables(n.body)
-    named: set[str] = set()
-    for e in p.walk(n):
-        homes = e.branches if isinstance(e, p.Or) else (e,) if isinstance(e, p.Not) else ()
-        for h in homes:
-            for c in h.where:
-                named |= x.variables(c)
-    return named - own
+    return {v for c in inner_conjuncts(n) for v in x.variables(c)} - own
+
+
+def _inside(predicates: tuple[t.Predicate, ...], own: frozenset[str], union: frozenset[str]) -> tuple[t.Predicate, ...]:
+    """The predicates of a union that one branch can test: what names another branch's variable is not tested there."""
+    left = ((k, x.without_variables(k.expr, union - own)) for k in predicates)
+    return tuple(evolve(k, expr=e) for k, e in left if e is not None)

@@ -192,6 +192,15 @@ class QueryText:
     text: str = field(default="", eq=False, repr=False, kw_only=True)
 
 
+def links(e: Scalar) -> Iterator[Scalar]:
+    """The conjuncts of a condition: each link of a chain is one."""
+    if not isinstance(e, Chain) or len(e.ops) == 1:
+        yield e
+        return
+    for a, b, op in zip(e.operands, e.operands[1:], e.ops, strict=False):
+        yield Chain((a, b), (op,), span=Span(a.span.start, b.span.end) if a.span and b.span else e.span)
+
+
 def names(e: Scalar) -> Iterator[str]:
     """The variables an expression names, as often as it names them."""
     match e:

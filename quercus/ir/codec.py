@@ -44,7 +44,7 @@ def loads(text: str | bytes) -> dict[str, Any]:
         raise QueryError("E701", f"not a plan: {e}") from None
     if not isinstance(data, dict) or "quercus_plan" not in data:
         raise QueryError("E701", "not a plan: no 'quercus_plan' version in it")
-    if data["quercus_plan"] != VERSION:
+    if type(data["quercus_plan"]) is not int or data["quercus_plan"] != VERSION:
         raise QueryError(
             "E701", f"a plan of version {data['quercus_plan']}; this is version {VERSION}", hint="compile it again"
         )

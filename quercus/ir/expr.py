@@ -214,6 +214,16 @@ def columns(e: Expr) -> frozenset[tuple[str, str]]:
     return frozenset((n.var, n.attr) for n in walk(e) if isinstance(n, Column | GroupCall) and n.attr is not None)
 
 
+def without_variables(e: Expr, gone: frozenset[str]) -> Expr | None:
+    """What is left of a conjunct where these variables never are: `Same` loses columns, others are not tested."""
+    if not variables(e) & gone:
+        return e
+    if not isinstance(e, Same):
+        return None
+    left = tuple(c for c in e.columns if c.var not in gone)
+    return Same(left, span=e.span) if left else None
+
+
 def has_group_call(e: Expr) -> bool:
     return any(isinstance(n, GroupCall) for n in walk(e))
 

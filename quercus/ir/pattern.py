@@ -252,13 +252,15 @@ def can_be_empty(p: Pattern) -> bool:
 
 def is_transparent(p: Pattern) -> bool:
     """An operator of one positive component without a window says nothing (parentheses)."""
-    return isinstance(p, Seq | And) and len(p.parts) == 1 and p.window is None and not isinstance(p.parts[0], Not)
+    return (
+        isinstance(p, Seq | And | Or) and p.window is None and len(parts(p)) == 1 and not isinstance(parts(p)[0], Not)
+    )
 
 
 def unwrapped(p: Pattern) -> Pattern:
     """The pattern without transparent operators around it."""
-    while isinstance(p, Seq | And) and is_transparent(p):
-        p = p.parts[0]
+    while is_transparent(p):
+        p = parts(p)[0]
     return p
 
 

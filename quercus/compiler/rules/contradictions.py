@@ -29,7 +29,12 @@ def contradictions(q: p.Query) -> p.Query | None:
         return new
     gone = p.all_variables(q.pattern) - p.all_variables(pattern)
     cleaned = evolve(q2, pattern=pattern)
-    return rewrite_homes(cleaned, lambda where, _: tuple(c for c in where if not x.variables(c) & gone)) or cleaned
+    return rewrite_homes(cleaned, lambda where, _: _without(where, gone)) or cleaned
+
+
+def _without(where: tuple[x.Expr, ...], gone: frozenset[str]) -> tuple[x.Expr, ...]:
+    left = (x.without_variables(c, gone) for c in where)
+    return tuple(c for c in left if c is not None)
 
 
 def _never(c: x.Expr) -> bool:
@@ -47,12 +52,19 @@ def _without_impossible(e: p.Pattern) -> p.Pattern | None:
         case p.Or():
             kept = [(b, _without_impossible(b.body)) for b in e.branches if not any(_never(c) for c in b.where)]
             branches = tuple(evolve(b, body=body) for b, body in kept if body is not None)
-            return evolve(e, branches=branches) if branches else None
+            if not branches:
+                return None
+            if len(branches) == 1 and e.window is None and isinstance(p.unwrapped(branches[0].body), p.Kleene):
+                return e  # alone it would become transparent, and the set a direct component of what is around
+            return evolve(e, branches=branches)
         case p.Seq() | p.And():
             parts = [(c, _without_impossible(c)) for c in e.parts]
             if any(new is None and not isinstance(c, p.Not) for c, new in parts):
                 return None
-            return evolve(e, parts=tuple(new for _, new in parts if new is not None))
+            left = tuple(new for _, new in parts if new is not None)
+            if len(left) == 1 < len(e.parts) and e.window is None and not isinstance(left[0], p.Leaf):
+                return e  # alone it would become transparent, and stand directly in what is around
+            return evolve(e, parts=left)
 
 
 def _false_if_impossible(where: tuple[x.Expr, ...], home: Home, found: list[str]) -> tuple[x.Expr, ...]:

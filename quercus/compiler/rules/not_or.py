@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from quercus.compiler.homes import inner_conjuncts
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 
@@ -11,7 +12,7 @@ def not_or(e: p.Pattern) -> p.Pattern | None:
 
     The OR has a match in the scope when a branch has one, and adjacent negations share one scope and do not see each
     other. A conjunct that names a variable of another branch was never tested on this one. Branches that share a name
-    are left alone.
+    are left alone, and so are those whose inner conditions name each other.
     """
     if not isinstance(e, p.Seq | p.And):
         return None
@@ -28,12 +29,11 @@ def _split(n: p.Not) -> tuple[p.Not, ...]:
     everything = frozenset().union(*own)
     if sum(len(o) for o in own) != len(everything):
         return (n,)
-    return tuple(
-        evolve(
-            n,
-            body=b.body,
-            where=tuple(c for c in (*b.where, *n.where) if not x.variables(c) & (everything - mine)),
-            span=b.span,
-        )
-        for b, mine in zip(n.body.branches, own, strict=True)
-    )
+    apart: list[p.Not] = []
+    for b, mine in zip(n.body.branches, own, strict=True):
+        others = everything - mine
+        if any(x.variables(c) & others for c in inner_conjuncts(b.body)):
+            return (n,)
+        left = (x.without_variables(c, others) for c in (*b.where, *n.where))
+        apart.append(evolve(n, body=b.body, where=tuple(c for c in left if c is not None), span=b.span))
+    return tuple(apart)
