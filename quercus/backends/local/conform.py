@@ -18,8 +18,8 @@ nulls fits everywhere but in the time column. A float is never taken for an int6
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NoReturn, cast
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -85,8 +85,12 @@ def conform(
     missing: Literal["error", "null"] = "error",
     source: Source = WHOLE,
     typed: bool = True,
+    known: Collection[str] | None = None,
 ) -> pa.Table:
-    """The time column, the type column (unless `typed` is False) and the wanted attributes, converted as above."""
+    """The time column, the type column (unless `typed` is False) and the wanted attributes, converted as above.
+
+    `known` are all the columns of the input, where `table` has only some: a message suggests one of them.
+    """
     names = table.column_names
     out: dict[str, Column] = {}
 
@@ -99,7 +103,7 @@ def conform(
         found = column(name)
         if found is None:
             where = f" in {source.name}" if source.name else ""
-            hint = nearest(name, names) or "columns: " + ", ".join(map(str, names[:20]))
+            hint = nearest(name, known or names) or "columns: " + ", ".join(list(known or names)[:20])
             raise DataError(f"no {role}'{name}'{where}: {hint}", column=name)
         return found
 
@@ -211,7 +215,14 @@ def _checked(column: Column, name: str, source: Source, convert: Convert, why: s
                 good = middle
             except _CODEC_FAILURES:
                 bad = middle
-        source.fail(f"{str(column[good])[:80]!r} {why}", name, good)
+        source.fail(f"{_shown(column.slice(good, 1))} {why}", name, good)
+
+
+def _shown(one: Column) -> str:
+    try:
+        return repr(str(one[0].as_py())[:80])
+    except (ValueError, OverflowError):  # a moment that Python has no datetime for
+        return str(one.chunk(0).view(pa.int64())[0])
 
 
 def _cast(column: Column, target: pa.DataType, name: str, source: Source, *, safe: bool = True) -> Column:
@@ -245,13 +256,14 @@ def _floored(chunk: pa.Array, step: int, target: pa.DataType) -> pa.Array:
 
 
 def _parsed(column: Column, name: str, unit: str, source: Source) -> tuple[Column, pa.DataType]:
-    """ISO 8601 text as timestamps, UTC where no zone is given."""
-    target = pa.timestamp(unit, "UTC")
+    """ISO 8601 text as timestamps in UTC, which is also what text without a zone means."""
+    target = pa.timestamp(unit)
 
     def convert(c: Column) -> Column:
         c = pc.utf8_trim_whitespace(c.cast(pa.string()))
         zone = pc.match_substring_regex(c, r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$")
         rest = pc.if_else(pc.equal(pc.utf8_length(c), 10), "T00:00:00Z", "Z")
-        return pc.if_else(zone, c, pc.binary_join_element_wise(c, rest, "")).cast(target)
+        moments = pc.if_else(zone, c, pc.binary_join_element_wise(c, rest, "")).cast(pa.timestamp(unit, "UTC"))
+        return pa.chunked_array([m.view(target) for m in moments.chunks], target)
 
-    return cast("Column", _checked(column, name, source, convert, "is no ISO 8601 time")), target
+    return _checked(column, name, source, convert, "is no ISO 8601 time"), target

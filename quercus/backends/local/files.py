@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
+from attrs import frozen
 
 from quercus.errors import DataError
 from quercus.ir.expr import Type
@@ -58,21 +59,31 @@ def find(where: str | Path) -> list[Path]:
     return found
 
 
-def read(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> tuple[pa.Table, bool]:
-    """A file's wanted columns as they lie there, and whether a column it lacks counts as nulls (JSON Lines)."""
+@frozen
+class Read:
+    """The wanted columns as they lie in a file, all that it has, and whether one it lacks counts as nulls."""
+
+    table: pa.Table
+    names: list[str]
+    sparse: bool = False
+
+
+def read(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Read:
+    """The wanted columns of a file."""
     kind = format_of(path)
     names = [schema.time, schema.type, *wanted]
     try:
         match kind:
             case "parquet":
                 with pa.parquet.ParquetFile(path) as file:
-                    return file.read(columns=[n for n in file.schema_arrow.names if n in names]), False
+                    known = file.schema_arrow.names
+                    return Read(file.read(columns=[n for n in known if n in names]), known)
             case "arrow":
-                return _read_ipc(path, names), False
+                return _read_ipc(path, names)
             case "csv" | "tsv":
-                return _read_csv(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ","), False
+                return _read_csv(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ",")
             case _:
-                return _read_json(path, schema, wanted), True
+                return Read(_read_json(path, schema, wanted), names, sparse=True)
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
@@ -83,17 +94,18 @@ def _first_line(e: Exception) -> str:
     return (str(e).splitlines() or [type(e).__name__])[0]
 
 
-def _read_ipc(path: Path, names: list[str]) -> pa.Table:
+def _read_ipc(path: Path, names: list[str]) -> Read:
     source = pa.memory_map(str(path))
     try:
         table = pa.ipc.open_file(source).read_all()
     except pa.ArrowInvalid:
         source.seek(0)
         table = pa.ipc.open_stream(source).read_all()
-    return table.select([i for i, n in enumerate(table.column_names) if n in names])
+    known = table.column_names
+    return Read(table.select([i for i, n in enumerate(known) if n in names]), known)
 
 
-def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> pa.Table:
+def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> Read:
     """Attributes are read as what they are declared, so that the string 007 keeps its zeros.
 
     An empty field is null, in a string column too, unless it is quoted.
@@ -109,7 +121,7 @@ def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimite
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    return pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+    return Read(pa.csv.read_csv(path, parse_options=parse, convert_options=convert), header)
 
 
 def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:

@@ -47,13 +47,15 @@ def _one(events: object, schema: Schema, wanted: Wanted, *, typed: bool, source:
     if isinstance(events, str | Path):
         return _from_files(events, schema, wanted, typed=typed)
     missing: Literal["error", "null"] = "error" if typed else "null"
+    known: list[str] | None = None
     if isinstance(events, Mapping):
+        known = [str(n) for n in events]
         table = _from_columns(events, [schema.time, schema.type, *wanted], source)
     elif _is_rows(events):
         table, missing = _from_rows(cast("Sequence[Any]", events), [schema.time, schema.type, *wanted], source), "null"
     else:
         table = _from_arrow(events)
-    return conform(table, schema, wanted, missing=missing, source=source, typed=typed)
+    return conform(table, schema, wanted, missing=missing, source=source, typed=typed, known=known)
 
 
 def _from_arrow(events: object) -> pa.Table:
@@ -130,11 +132,13 @@ def _from_files(where: str | Path, schema: Schema, wanted: Wanted, *, typed: boo
     tables: list[pa.Table] = []
     rows = 0
     for path in files.find(where):
-        table, sparse = files.read(path, schema, wanted)
+        read = files.read(path, schema, wanted)
         source = Source(rows, f"'{path}'")
-        missing: Literal["error", "null"] = "null" if sparse or not typed else "error"
-        tables.append(conform(table, schema, wanted, missing=missing, source=source, typed=typed))
-        rows += len(table)
+        missing: Literal["error", "null"] = "null" if read.sparse or not typed else "error"
+        tables.append(
+            conform(read.table, schema, wanted, missing=missing, source=source, typed=typed, known=read.names)
+        )
+        rows += len(read.table)
     return _concatenated(tables)
 
 
