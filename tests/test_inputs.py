@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quercus.backends.local import events as events_module
@@ -388,6 +388,7 @@ encodings = st.sampled_from([pa.string(), pa.large_string(), pa.dictionary(pa.in
 SMALL = Schema({"id": "int64", "price": "float64", "room": "string", "ok": "bool"})
 
 
+@settings(deadline=None)
 @given(stream_rows, encodings, st.integers(1, 9), st.data())
 def test_streams_agree_with_plain_python(rows: list[dict], kind: pa.DataType, chunk: int, data: st.DataObject) -> None:
     table = as_table(rows, SMALL)

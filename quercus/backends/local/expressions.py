@@ -156,7 +156,7 @@ def _has_null(e: x.Negative | x.Arithmetic | x.Call | x.Compare) -> bool:
 
 
 def _constant(e: x.Const) -> Values:
-    if e.value is None:
+    if e.value is None or (type(e.value) is int and not -(2**63) <= e.value < 2**63):
         return _null(e.type)
     if e.type == "string":
         return Values("string", pa.array([e.value], pa.string()))
