@@ -180,7 +180,7 @@ def _spread(v: Values, n: int) -> Values:
 
 def _as(v: Values, kind: x.Type) -> Values:
     """Integers where a float64 is declared."""
-    return Values("float64", v.data.astype(np.float64), v.valid) if kind == "float64" and v.kind == "int64" else v
+    return v.as_float() if kind == "float64" else v
 
 
 def _bools(data: Any, valid: Mask | None = None) -> Values:

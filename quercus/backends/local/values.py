@@ -36,6 +36,10 @@ class Values:
         data = self.data.take(pa.array(at)) if self.kind == "string" else self.data[at]
         return Values(self.kind, data, valid)
 
+    def as_float(self) -> Values:
+        """Integers as float64; others as they are."""
+        return Values("float64", self.data.astype(np.float64), self.valid) if self.kind == "int64" else self
+
     def to_arrow(self, timestamp: pa.DataType | None = None) -> pa.Array:
         """The values as an Arrow array; of type `timestamp`, where they are timestamps and it is given."""
         mask = None if self.valid is None else ~self.valid

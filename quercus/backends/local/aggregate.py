@@ -1,0 +1,91 @@
+"""AGG and GROUPBY over listed matches (section 5 of docs/semantics.md)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from quercus.backends.local.outputs import Answer
+from quercus.backends.local.segments import exact_sums, fold
+from quercus.backends.local.values import Values
+from quercus.errors import LimitExceeded
+from quercus.ir import pattern as p
+from quercus.ir.expr import Column
+
+TOTAL = pa.decimal128(38, 0)  # what counts and integer sums are
+_DIGITS = 38
+Index = NDArray[np.int64]
+
+
+def aggregated(answer: Answer) -> pa.Table:
+    """One row per group, in the order of their first matches; without GROUPBY one row always.
+
+    Columns: `v.attr` for each GROUPBY, then the aggregates under their names.
+    """
+    group_of, first = groups_of(answer)
+    columns = [answer.arrow_at(g.attr, answer.bound[g.var].rows[first]) for g in answer.query.group_by]
+    columns += [_total(a, answer, group_of, len(first)) for a in answer.query.aggregates]
+    names = [f"{g.var}.{g.attr}" for g in answer.query.group_by] + [a.name for a in answer.query.aggregates]
+    return pa.Table.from_arrays(columns, names)
+
+
+def groups_of(answer: Answer) -> tuple[Index, Index]:
+    """The group of each match, numbered by first appearance, and the first match of each group.
+
+    Null is a group of its own, and so is NaN.
+    """
+    count = len(answer)
+    if not answer.query.group_by:
+        return np.zeros(count, np.int64), np.zeros(1, np.int64)
+    codes = np.zeros(count, np.int64)
+    for g in answer.query.group_by:
+        own = _codes(answer, g)
+        pairs = codes * (own.max(initial=0) + 1) + own
+        _, codes = np.unique(pairs, return_inverse=True)
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[inverse], first[order]
+
+
+def _codes(answer: Answer, g: Column) -> Index:
+    values = answer.column(g)
+    if values.kind == "float64":
+        values = Values("float64", values.data + 0.0, values.valid)  # -0.0 and 0.0 are one group
+    encoded = values.to_arrow().dictionary_encode()
+    return np.asarray(encoded.indices.fill_null(-1).to_numpy().astype(np.int64) + 1)
+
+
+def _total(a: p.Aggregate, answer: Answer, group_of: Index, groups: int) -> pa.Array:
+    """One aggregate of every group."""
+    if a.var is None:
+        return _exact(np.bincount(group_of, minlength=groups).tolist(), a.name)
+    b = answer.bound[a.var]
+    rows, owners = b.rows, group_of
+    if b.offsets is not None:
+        owners = np.repeat(group_of, np.diff(b.offsets))
+    elif (rows < 0).any():
+        rows, owners = rows[rows >= 0], owners[rows >= 0]
+    if a.attr is None:
+        return _exact(np.bincount(owners, minlength=groups).tolist(), a.name)
+    if groups > 1:
+        order = np.argsort(owners, kind="stable")  # within a group the matches stay in order
+        rows, owners = rows[order], owners[order]
+    offsets = np.searchsorted(owners, np.arange(groups + 1)).astype(np.int64)
+    values = answer.at(a.attr, rows)
+    if a.function == "sum" and a.type == "int64":
+        return _exact(exact_sums(values, offsets), a.name)
+    found = fold(a.function, values.as_float() if a.type == "float64" and a.function != "avg" else values, offsets)
+    return found.to_arrow(answer.arrow_at(a.attr, rows[:0]).type if found.kind == "timestamp" else None)
+
+
+def _exact(totals: list[Any], name: str) -> pa.Array:
+    for total in totals:
+        if total is not None and abs(total) >= 10**_DIGITS:
+            raise LimitExceeded(f"'{name}' has more than {_DIGITS} digits", limit="decimal digits", value=_DIGITS)
+    return pa.array([None if t is None else Decimal(t) for t in totals], TOTAL)

@@ -1,0 +1,128 @@
+"""What a query found: row numbers, Arrow columns, frames, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from quercus.backends.local.aggregate import aggregated
+from quercus.backends.local.outputs import Answer, Bound, projected, row_numbers
+from quercus.backends.local.write import write_table
+from quercus.ir import pattern as p
+from quercus.schema import Schema
+
+__all__ = ["Bound", "Matches"]
+
+_SHOWN = 10
+
+
+class Matches:
+    """The matches of a query over a stream, or, for a query with AGG, its aggregates.
+
+    >>> import numpy as np
+    >>> from quercus.compiler.bind import bind
+    >>> from quercus.compiler.parse import parse_query
+    >>> schema = Schema({"id": "int64"})
+    >>> query = bind(parse_query("PATTERN SEQ(A a, B+ b) WITHIN 5"), schema)
+    >>> events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "id": [7, 8, 9]})
+    >>> bound = [Bound("a", False, np.array([0])), Bound("b", True, np.array([1, 2]), np.array([0, 2]))]
+    >>> result = Matches(events, schema, query, bound)
+    >>> result
+    <Matches: 1 match of (a, b+)>
+    >>> result.rows()
+    [{'a': 0, 'b': [1, 2]}]
+    >>> result.to_arrow()["b"].to_pylist()[0][0]
+    {'ts': 2, 'type': 'B', 'id': 8}
+    """
+
+    def __init__(self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound]) -> None:
+        self.schema, self.query = schema, query
+        self._answer = Answer(events, schema, query, {b.var: b for b in bound})
+        self._aggregates: pa.Table | None = None
+
+    @property
+    def bound(self) -> tuple[Bound, ...]:
+        """What each variable is bound to, in the order of the query's variables."""
+        return tuple(self._answer.bound.values())
+
+    def __len__(self) -> int:
+        """The number of matches; with AGG, of groups."""
+        return self.to_arrow().num_rows if self.query.aggregates else len(self._answer)
+
+    def rows(self) -> list[dict[str, int | list[int]]]:
+        """Each match as {variable: row number in the input, or a list of them in order of position}.
+
+        Variables of an OR branch not taken are left out; an empty Kleene set is []. With AGG: the matches that were
+        aggregated, so that there may be more or fewer than len() of them.
+        """
+        return row_numbers(self.bound)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The matches, as rows() has them; with AGG, the groups as {column: value}."""
+        return iter(self.to_arrow().to_pylist() if self.query.aggregates else self.rows())
+
+    def to_arrow(self) -> pa.Table:
+        """RETURN's columns, or the aggregates; by default one column per variable, a struct of `ts`, `type` and the
+        attributes of the variable's type, and a list of structs for a Kleene variable. Absent is null, empty an empty
+        list. Counts and integer sums are decimal128(38, 0).
+        """
+        if not self.query.aggregates:
+            return projected(self._answer)
+        if self._aggregates is None:
+            self._aggregates = aggregated(self._answer)
+        return self._aggregates
+
+    def to_pandas(self) -> Any:
+        """`to_arrow()` as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """`to_arrow()` as a Polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def write(self, path: str | Path) -> None:
+        """Write `to_arrow()` to a file: .parquet, .csv, .jsonl or .arrow.
+
+        In CSV a struct becomes a column per field and a list JSON text.
+        """
+        write_table(self.to_arrow(), path)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        if self.query.aggregates:
+            return f"<Matches: {_counted(len(self), 'group', 'groups')}>"
+        variables = ", ".join(v.var + (v.sign if isinstance(v, p.Kleene) else "") for v in self.query.variables)
+        return f"<Matches: {_counted(len(self), 'match', 'matches')} of ({variables})>"
+
+    def _repr_html_(self) -> str:
+        """The first few, as a table."""
+        head = self.to_arrow().slice(0, _SHOWN) if self.query.aggregates else self._head().to_arrow()
+        names = "".join(f"<th>{escape(n)}</th>" for n in head.column_names)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in head.to_pylist()
+        )
+        return f"<div>{escape(repr(self)[1:-1])}<table><tr>{names}</tr>{rows}</table></div>"
+
+    def _head(self) -> Matches:
+        return Matches(self._answer.table, self.schema, self.query, [b.head(_SHOWN) for b in self.bound])
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={_cell(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        shown = [f"({_cell(v)})" if isinstance(v, dict) else _cell(v) for v in value[:_SHOWN]]
+        return "; ".join(shown) + ("; ..." if len(value) > _SHOWN else "")
+    return "" if value is None else str(value)
