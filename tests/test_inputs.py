@@ -331,6 +331,26 @@ def test_bad_files(tmp_path: Path) -> None:
         as_table(tmp_path / "empty", SCHEMA)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "column_name", "row"),
+    [
+        ("e.csv", "ts,type,id\n1,A,5\n2,A,x\n", "id", 1),
+        ("e.csv", "ts,type,id\n1,A,9223372036854775808\n", "id", 0),
+        ("e.jsonl", '{"ts": 1, "type": "A", "id": 1}\n{"ts": 2, "type": "A", "id": "x"}\n', "id", 1),
+        ("e.jsonl", '{"ts": 1, "type": "A", "id": 1.5}\n', "id", 0),
+        ("e.jsonl", '{"ts": 1, "type": "A", "id": 1}\n{"ts": \n', None, None),
+        ("e.csv", "ts,type,id\n1,A\n", None, None),
+        ("e.csv", "ts,type,id\nsoon,A,1\n", "ts", 0),
+    ],
+)
+def test_values_that_text_files_cannot_mean(tmp_path: Path, name: str, text: str, column_name: str, row: int) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError) as caught:
+        as_table(tmp_path / name, Schema({"id": "int64"}))
+    assert (caught.value.column, caught.value.row) == (column_name, row)
+    assert name in str(caught.value)
+
+
 def test_rows_of_later_files_count_on(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", pa.table({"ts": [1, 2], "type": ["A", "B"]}))
     write(tmp_path / "b.parquet", pa.table({"ts": [3, None], "type": ["A", "B"]}))

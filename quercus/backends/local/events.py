@@ -124,7 +124,7 @@ class Events:
 
     def _positions(self, names: list[str]) -> list[Positions]:
         """The positions of each name's events, ascending."""
-        found = _routed(self.table.column(self.schema.type), [n.encode() for n in names])
+        found = _routed(self.table.column(self.schema.type), [n.encode("utf-8", "surrogatepass") for n in names])
         if self.rows is None:
             return found
         place = self._once("place", self._place)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Iterator, Mapping
 from glob import glob
 from pathlib import Path
@@ -14,6 +17,7 @@ import pyarrow.json
 import pyarrow.parquet
 from attrs import frozen
 
+from quercus.backends.local.conform import Source
 from quercus.errors import DataError
 from quercus.ir.expr import Type
 from quercus.schema import Schema
@@ -68,7 +72,7 @@ class Read:
     sparse: bool = False
 
 
-def read(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Read:
+def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source) -> Read:
     """The wanted columns of a file."""
     kind = format_of(path)
     names = [schema.time, schema.type, *wanted]
@@ -87,7 +91,46 @@ def read(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Read:
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
+        if kind in ("csv", "tsv", "jsonl") and isinstance(e, pa.ArrowInvalid):
+            _blame(path, names, wanted, source, "\t" if kind == "tsv" else "," if kind == "csv" else None)
         raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
+
+
+def _blame(path: Path, names: list[str], wanted: Mapping[str, Type], source: Source, delimiter: str | None) -> None:
+    """Read a text file again, value by value, for an error that names the column and the row; or find nothing wrong."""
+    try:
+        with (
+            pa.input_stream(str(path), compression="detect") as raw,
+            io.TextIOWrapper(raw, "utf-8", newline="") as text,
+        ):
+            rows: Iterator[Any] = csv.DictReader(text, delimiter=delimiter) if delimiter else map(json.loads, text)
+            for number, row in enumerate(rows):
+                for name in names:
+                    value = row.get(name) if isinstance(row, dict) else None
+                    kind = wanted.get(name, "")
+                    if value not in (None, "") and not _reads_as(value, kind):
+                        source.fail(f"{str(value)[:80]!r} is no {kind}", name, number)
+    except (OSError, ValueError, csv.Error):
+        return
+
+
+def _reads_as(value: Any, kind: str) -> bool:
+    """Whether a field of CSV (a str) or a value of JSON is of the declared type, as far as can be said simply."""
+    try:
+        match kind:
+            case "int64":
+                number = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+                return number is not None and -(2**63) <= number < 2**63
+            case "float64":
+                return not isinstance(value, bool) and float(value) is not None
+            case "bool":
+                return isinstance(value, bool) or str(value).lower() in ("true", "false", "0", "1")
+            case "string":
+                return isinstance(value, str)
+            case _:
+                return True
+    except (TypeError, ValueError):
+        return False
 
 
 def _first_line(e: Exception) -> str:

@@ -132,8 +132,8 @@ def _from_files(where: str | Path, schema: Schema, wanted: Wanted, *, typed: boo
     tables: list[pa.Table] = []
     rows = 0
     for path in files.find(where):
-        read = files.read(path, schema, wanted)
         source = Source(rows, f"'{path}'")
+        read = files.read(path, schema, wanted, source)
         missing: Literal["error", "null"] = "null" if read.sparse or not typed else "error"
         tables.append(
             conform(read.table, schema, wanted, missing=missing, source=source, typed=typed, known=read.names)
