@@ -9,6 +9,8 @@ id
 
 from __future__ import annotations
 
+from quercus import backends
+from quercus.backends.base import Limits
 from quercus.compiler import compile
 from quercus.errors import DataError, LimitExceeded, QuercusError, QueryError
 from quercus.plan import Alternative, Plan
@@ -21,10 +23,12 @@ __all__ = [
     "Alternative",
     "DataError",
     "LimitExceeded",
+    "Limits",
     "Plan",
     "QuercusError",
     "QueryError",
     "Schema",
     "Stats",
+    "backends",
     "compile",
 ]

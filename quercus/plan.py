@@ -18,6 +18,8 @@ from quercus.schema import Schema
 if TYPE_CHECKING:
     import graphviz
 
+    from quercus.backends.base import Limits
+
 
 @frozen
 class Alternative:
@@ -78,6 +80,24 @@ class Plan:
         with suppress(RenderError):  # nothing to draw with: the text says the same
             bundle["image/svg+xml"] = svg(self)
         return bundle
+
+    def run(
+        self, events: Any, backend: str | None = None, *, threads: int | None = None, limits: Limits | None = None
+    ) -> Any:
+        """Find all matches in a stream that is at hand as a whole.
+
+        >>> import quercus as qc
+        >>> plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3", qc.Schema({}))
+        >>> plan.run({"ts": [1, 2, 9], "type": ["A", "B", "B"]}).rows()
+        [{'a': 0, 'b': 1}]
+        """
+        from quercus import backends
+
+        chosen = backends.get(backend or "local")
+        reason = chosen.supports(self)
+        if reason is not None:
+            raise QueryError("E703", f"the backend '{chosen.name}' cannot run this plan: {reason}")
+        return chosen.run(self, events, threads=threads, limits=limits or backends.Limits())
 
     def to_json(self) -> str:
         """The plan as JSON, versioned. `from_json` reads it back."""

@@ -47,6 +47,11 @@ def compile(
             raise QueryError(
                 "E702", f"no {what} '{asked}'", hint=nearest(str(asked), known) or "one of " + ", ".join(known)
             )
+    if not isinstance(schema, Schema):
+        raise QueryError("E702", f"the schema is a {type(schema).__name__}", hint="give a quercus.Schema")
+    if stats is not None and not isinstance(stats, Stats):
+        raise QueryError("E702", f"the statistics are a {type(stats).__name__}", hint="give quercus.Stats, or None")
+    without = (without,) if isinstance(without, str) else tuple(without)
     bound = bind(parse_query(text), schema)
     query, fired = rewrite(bound, without=without)
     tree, built = plan_tree(query, schema, stats, shape, nested)

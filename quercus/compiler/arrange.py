@@ -208,8 +208,8 @@ class _Arranger:
         """Equalities to hash on and other tests; an equality that others imply is not tested again."""
         equal, where = [], []
         for c in ready:
-            if not x.is_equality(c.expr) or c.when:
-                where.append(c)
+            if not x.is_equality(c.expr) or c.when or x.variables(c.expr) & self.absent:
+                where.append(c)  # an absent variable has nothing to hash
             elif not implied(c.expr, known, self.absent):
                 equal.append(c)
                 known = (*known, c.expr)

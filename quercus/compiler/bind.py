@@ -212,7 +212,7 @@ class _Binder:
         else:
             kind, unit = "time", self.schema.time_unit
             if w.unit is None:
-                size = int(w.size)
+                size = _scale(w.size, 1, 1)
             elif w.unit in PER_SECOND:
                 size = _scale(w.size, PER_SECOND[unit], PER_SECOND[w.unit])
             else:
@@ -231,4 +231,4 @@ class _Binder:
 
 def _scale(size: int | float, times: int, over: int) -> int:
     """Exact for whole numbers; a fraction is rounded down to whole units of the time column."""
-    return size * times // over if isinstance(size, int) else int(size * times / over)
+    return size * times // over if isinstance(size, int) else int(min(size * times / over, 2.0 * MAX_WINDOW))

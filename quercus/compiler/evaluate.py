@@ -16,7 +16,7 @@ _COMPARE = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_BOUND = 2**63
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def constant(e: x.Expr) -> x.Const | None:
@@ -29,7 +29,7 @@ def constant(e: x.Expr) -> x.Const | None:
     value = _apply(e, [cast("x.Const", i).value for i in items])
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if type(value) is int and not -_BOUND < value < _BOUND:
+    if type(value) is int and not _LEAST <= value <= _MOST:
         value = None
     return x.Const(value, e.type, span=e.span)
 
@@ -53,7 +53,8 @@ def _apply(e: x.Expr, values: list[Any]) -> Any:
         case x.NotTrue():
             return not values[0]
         case x.Compare():
-            return _COMPARE[e.op](*values)
+            wide = "float64" in (e.left.type, e.right.type)
+            return _COMPARE[e.op](*(map(float, values) if wide else values))
         case x.Arithmetic():
             return _arithmetic(e, *values)
         case x.Call():
@@ -81,7 +82,15 @@ def _arithmetic(e: x.Arithmetic, a: Any, b: Any) -> Any:
         case "%":
             if b == 0:
                 return None
-            return math.fmod(a, b) if e.type == "float64" else int(math.copysign(abs(a) % abs(b), a))
+            if e.type == "float64":
+                return math.fmod(a, b)
+            return -(-a % abs(b)) if a < 0 else a % abs(b)
+
+
+def _round(v: float) -> float:
+    """Half away from zero."""
+    whole = math.floor(abs(v))
+    return math.copysign(float(whole + (abs(v) - whole >= 0.5)), v)
 
 
 def _call(name: str, v: Any) -> Any:
@@ -89,7 +98,7 @@ def _call(name: str, v: Any) -> Any:
         case "abs":
             return abs(v)
         case "round":
-            return v if isinstance(v, int) else math.copysign(math.floor(abs(v) + 0.5), v)
+            return v if isinstance(v, int) else _round(v)
         case "floor":
             return v if isinstance(v, int) else float(math.floor(v))
         case "ceil":

@@ -54,9 +54,10 @@ def _positive(name: str, span: Span | None, names: Names, typer: Typer) -> None:
 
 
 def _returned(o: s.Output, number: int, names: Names, typer: Typer, kleene: frozenset[str]) -> p.Output:
-    if isinstance(o.value, s.Var):
-        _positive(o.value.name, o.value.span, names, typer)
-        return p.Output(o.name or o.value.name, o.value.name, span=o.span)
+    whole = s.as_variable(o.value)
+    if isinstance(whole, s.Var) and (whole is o.value or whole.name in names.by_name):
+        _positive(whole.name, whole.span, names, typer)
+        return p.Output(o.name or whole.name, whole.name, span=o.span)
     for name in s.names(o.value):
         _positive(name, o.value.span, names, typer)
     value = typer.scalar(o.value)
@@ -80,14 +81,15 @@ def _aggregate(o: s.Output, names: Names, typer: Typer) -> p.Aggregate:
     call = o.value
     if not isinstance(call, s.Call) or call.name not in _AGGREGATES or call.attr:
         typer.fail("E203", "AGG takes COUNT(*), COUNT(v), SUM(v.x), AVG(v.x), MIN(v.x) or MAX(v.x)", o.span)
-    if call.star or (call.name == "count" and len(call.args) == 1 and isinstance(call.args[0], s.Var)):
+    whole = s.as_variable(call.args[0]) if len(call.args) == 1 else None
+    if call.star or (call.name == "count" and isinstance(whole, s.Var)):
         if call.name != "count":
             typer.fail(
                 "E203", f"{call.name.upper()}(*) means nothing", o.span, f"write {call.name.upper()}(v.attribute)"
             )
         var = None
         if not call.star:
-            var = cast("s.Var", call.args[0]).name
+            var = cast("s.Var", whole).name
             _positive(var, o.span, names, typer)
         return p.Aggregate(
             o.name or ("count" if var is None else f"count_{var}"), "count", var, None, "int64", span=o.span

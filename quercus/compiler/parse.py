@@ -199,7 +199,8 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
         if kind == "PATTERN":
             return error("PATTERN stands twice", "nest patterns with SEQ(...), AND(...), OR(...)", "E007")
         return error(
-            f"{found} where an operand should be", f"'{value}' is a keyword: as a name it needs quotes, \"{value}\""
+            f"{found} where an operand should be",
+            f'something is missing before this; as a name it needs quotes, "{value}"',
         )
     if kind == "COMMA":
         return error("a comma outside any operator", "write SEQ(A, B) or A ; B")

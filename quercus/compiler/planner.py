@@ -77,7 +77,9 @@ class _Planner:
         self.model = cost.Model(q.window, stats)
         self.kleene = p.kleene_variables(q.pattern)
         self.counted = {k.var: k.most for k in p.walk(q.pattern) if isinstance(k, p.Kleene) and k.most is not None}
-        self.absent = p.can_be_absent(q.pattern)
+        # Of negated bodies too: what ties those to the match must not lean on a branch that was not taken.
+        bodies = (n.body for n in p.walk(q.pattern) if isinstance(n, p.Not))
+        self.absent = frozenset().union(p.can_be_absent(q.pattern), *(p.can_be_absent(b) for b in bodies))
         self.unions = count(1)
         self.placed: dict[tuple[int, ...], Placed] = {}
         todo = list(negations(q.pattern))
@@ -151,12 +153,13 @@ class _Planner:
 
     def leaf(self, e: p.Leaf | p.Kleene, predicates: tuple[t.Predicate, ...], *, alone: bool) -> Built:
         leaf = e.leaf if isinstance(e, p.Kleene) else e
+        kleene = isinstance(e, p.Kleene)
         least, most = (e.least, e.most) if isinstance(e, p.Kleene) else (1, 1)
         accepts = self.schema.accepts(leaf.type)
         events = rows = self.model.events(accepts)
         for c in predicates:
             rows *= self.model.selectivity(c.expr)
-        node: t.Node = t.Buffer(leaf.var, leaf.type, accepts, least, most, predicates, t.Estimate(rows, events))
+        node: t.Node = t.Buffer(leaf.var, leaf.type, accepts, kleene, least, most, predicates, t.Estimate(rows, events))
         if alone and isinstance(e, p.Kleene):  # maximal sets within the window: a stack of one
             node = t.Stack("SEQ", (t.Step(node, (), (), ()),), None, t.Estimate(rows, rows * cost.KLEENE_LEFT))
         return Built(node, rows, ANY)
@@ -170,7 +173,7 @@ class _Planner:
                 pending.append(self.negation((*path, i)))
                 continue
             inside = p.positive_variables(c)
-            mine = tuple(k for k in crossing if x.variables(k.expr) <= inside)
+            mine = tuple(k for k in crossing if x.variables(k.expr) <= inside and not k.when)
             crossing = [k for k in crossing if k not in mine]
             built = self.build(c, mine, (*path, i))
             crossing.extend(built.escaped)
@@ -220,7 +223,9 @@ class _Planner:
                 tests = tuple(
                     k for k in root_tests if x.variables(k.expr) <= own or not x.variables(k.expr) & bound_here
                 )
-                built = self.root(b.body, tuple(k.expr for k in mine) + b.where, (*path, i), postpone=tests)
+                stands_here = _inside(tuple(t.Predicate(c) for c in b.where), own, bound_here)
+                here = tuple(k.expr for k in (*mine, *stands_here))
+                built = self.root(b.body, here, (*path, i), postpone=tests)
             else:
                 stands = [t.Predicate(c) for c in b.where]
                 inside = [k for k in stands if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
@@ -231,10 +236,9 @@ class _Planner:
                 pending += [evolve(n, negation=evolve(n.negation, when=n.negation.when + when)) for n in built.pending]
             branches.append(built)
         rows = sum(b.rows for b in branches)
-        bound = [frozenset(t.variables(b.node)) for b in branches]
-        node = t.Union(
-            number, tuple(b.node for b in branches), e.window, len(set(bound)) < len(bound), t.Estimate(rows, rows)
-        )
+        bound = [v for b in branches for v in t.variables(b.node)]
+        distinct = len(set(bound)) < len(bound)
+        node = t.Union(number, tuple(b.node for b in branches), e.window, distinct, t.Estimate(rows, rows))
         shapes = {b.shape for b in branches} - {ANY}
         shape = ANY if not shapes else shapes.pop() if len(shapes) == 1 else "mixed"
         return Built(node, rows, shape, tuple(escaped), tuple(pending))

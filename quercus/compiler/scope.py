@@ -32,9 +32,14 @@ ROOT = Scope(after=(), before=(), left="window", right="window")
 
 def negations(e: p.Pattern) -> Iterator[Placed]:
     """The negations of the match itself, in the order of the text; what is inside them is theirs to place."""
-    root = p.unwrapped(e)
-    scope = Scope((), (), "window", "end") if isinstance(root, p.And) else ROOT
-    yield from _place(e, scope, (), beside_composite=False)
+    yield from _place(e, _root_scope(e), (), beside_composite=False, at_root=True)
+
+
+def _root_scope(e: p.Pattern) -> Scope:
+    """A root AND's negations look back from its end. A window on a single component narrows matches, not scopes."""
+    while not isinstance(e, p.Leaf | p.Kleene) and len(p.parts(e)) == 1:
+        e = p.parts(e)[0]
+    return Scope((), (), "window", "end") if isinstance(e, p.And) else ROOT
 
 
 def inner_negations(placed: Placed) -> Iterator[Placed]:
@@ -42,37 +47,45 @@ def inner_negations(placed: Placed) -> Iterator[Placed]:
     yield from _place(placed.negation.body, placed.scope, (*placed.path, 0), beside_composite=placed.beside_composite)
 
 
-def _place(e: p.Pattern, scope: Scope, path: tuple[int, ...], *, beside_composite: bool) -> Iterator[Placed]:
+def _place(
+    e: p.Pattern, scope: Scope, path: tuple[int, ...], *, beside_composite: bool, at_root: bool = False
+) -> Iterator[Placed]:
+    at_root = at_root and (isinstance(e, p.Or) or len(p.parts(e)) == 1)
     match e:
         case p.Seq():
             for i, c in enumerate(e.parts):
-                own = _between(e.parts[:i][::-1], e.parts[i + 1 :], scope)
+                own = scope if at_root else _between(e.parts[:i][::-1], e.parts[i + 1 :], scope)
                 neighbours = [_nearest(e.parts[:i][::-1]), _nearest(e.parts[i + 1 :])]
                 composite = any(isinstance(n, p.Seq | p.And | p.Or) for n in neighbours) or (
                     None in neighbours and beside_composite
                 )
-                yield from _part(c, own, (*path, i), e, composite, in_and=False)
+                yield from _part(c, own, (*path, i), e, composite, in_and=False, at_root=at_root)
         case p.And():
             for i, c in enumerate(e.parts):
-                yield from _part(c, scope, (*path, i), e, beside_composite, in_and=True)
+                yield from _part(c, scope, (*path, i), e, beside_composite, in_and=True, at_root=at_root)
         case p.Or():
             for i, b in enumerate(e.branches):
-                alone = scope
-                if scope == Scope((), (), "window", "window") and isinstance(p.unwrapped(b.body), p.And):
-                    alone = Scope((), (), "window", "end")
-                yield from _place(b.body, alone, (*path, i), beside_composite=beside_composite)
+                alone = _root_scope(b.body) if at_root else scope
+                yield from _place(b.body, alone, (*path, i), beside_composite=beside_composite, at_root=at_root)
         case _:
             return
 
 
 def _part(
-    c: p.Pattern, scope: Scope, path: tuple[int, ...], operator: p.Seq | p.And, composite: bool, *, in_and: bool
+    c: p.Pattern,
+    scope: Scope,
+    path: tuple[int, ...],
+    operator: p.Seq | p.And,
+    composite: bool,
+    *,
+    in_and: bool,
+    at_root: bool,
 ) -> Iterator[Placed]:
     if isinstance(c, p.Not):
         siblings = tuple(dict.fromkeys(x.var for s in operator.parts for x in p.leaves(s)))
         yield Placed(path, c, scope, siblings, in_and, composite)
     else:
-        yield from _place(c, scope, path, beside_composite=composite)
+        yield from _place(c, scope, path, beside_composite=composite, at_root=at_root)
 
 
 def _nearest(parts: tuple[p.Pattern, ...]) -> p.Pattern | None:

@@ -20,10 +20,18 @@ if TYPE_CHECKING:
 
 INT64_MAX = 2**63 - 1
 
-UNITS = {
-    "ns": "ns", "nanosecond": "ns", "us": "us", "µs": "us", "microsecond": "us", "ms": "ms", "msec": "ms",
-    "millisecond": "ms", "s": "s", "sec": "s", "second": "s", "m": "min", "min": "min", "minute": "min", "h": "h",
-    "hr": "h", "hour": "h", "d": "d", "day": "d", "week": "week", "unit": "events", "event": "events", }  # fmt: skip
+_SPELLINGS = {
+    "ns": "ns nanosecond",
+    "us": "us µs μs microsecond",
+    "ms": "ms msec millisecond",
+    "s": "s sec second",
+    "min": "m min minute",
+    "h": "h hr hour",
+    "d": "d day",
+    "week": "week",
+    "events": "unit event",
+}
+UNITS = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 
 _LEAFY = {"word", "integer", "string"}
 _PATTERNS = {"event", "times", "operator", "seq", "plus", "star"} | _LEAFY
@@ -116,13 +124,14 @@ class _Shaper:
 
     def group_item(self, node: Node) -> s.Attr | s.Var:
         item = self.item(node)
-        if item.name is not None or not isinstance(item.value, s.Attr | s.Var):
+        value = s.as_variable(item.value)
+        if item.name is not None or not isinstance(value, s.Attr | s.Var):
             self.fail("E602", "GROUPBY takes variable.attribute or a variable", _span(node), "for example GROUPBY a.id")
-        return item.value
+        return value
 
     def window(self, node: Node) -> s.WindowText:
         number = _tokens(node, "INT", "FLOAT")[0]
-        size = float(number) if number.type == "FLOAT" else self.integer(number)
+        size = self.float(number) if number.type == "FLOAT" else self.integer(number)
         unit = None
         for word in _tokens(node, "IDENT"):
             name = word.casefold()
@@ -271,6 +280,10 @@ class _Shaper:
             case "add" | "sub" | "mul" | "div" | "mod":
                 left, right = _trees(node)
                 return s.Binary(cast("Any", _ARITHMETIC[kind]), self.scalar(left), self.scalar(right), span=span)
+            case "minus" if str(_trees(node)[0].data) == "integer" and _tokens(_trees(node)[0])[0] == str(
+                INT64_MAX + 1
+            ):
+                return s.Constant(-INT64_MAX - 1, span=span)
             case "minus":
                 return s.Unary("-", self.scalar(_trees(node)[0]), span=span)
             case "not_":

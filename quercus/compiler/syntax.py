@@ -192,6 +192,13 @@ class QueryText:
     text: str = field(default="", eq=False, repr=False, kw_only=True)
 
 
+def as_variable(e: Scalar) -> Scalar:
+    """A string or a whole number where a variable must stand is a variable's name: `count("in")`, `count(147073)`."""
+    if isinstance(e, Constant) and type(e.value) in (str, int):
+        return Var(str(e.value), span=e.span)
+    return e
+
+
 def links(e: Scalar) -> Iterator[Scalar]:
     """The conjuncts of a condition: each link of a chain is one."""
     if not isinstance(e, Chain) or len(e.ops) == 1:

@@ -178,6 +178,7 @@ class Typer:
             self.fail("E203", f"{e.name} takes one argument", e.span, f"for example {_EXAMPLE[e.name]}")
         arg = e.args[0]
         if e.name in ("count", "first", "last"):
+            arg = s.as_variable(arg)
             if not isinstance(arg, s.Var) or (e.attr is None) != (e.name == "count"):
                 self.fail("E203", f"{e.name} is written {_EXAMPLE[e.name]}", e.span)
             self.kleene(arg.name, e.name, arg.span)

@@ -65,14 +65,11 @@ class Buffer:
     var: str
     type: str
     accepts: tuple[str, ...]
+    kleene: bool
     least: int
     most: int | None
     where: tuple[Predicate, ...]
     estimate: Estimate
-
-    @property
-    def kleene(self) -> bool:
-        return (self.least, self.most) != (1, 1)
 
 
 @frozen
@@ -108,7 +105,7 @@ class Union:
     number: int  # what Predicate.when and Negation.when call it
     branches: tuple[Node, ...]
     window: Window | None
-    distinct: bool  # branches bind the same variables: equal matches are one
+    distinct: bool  # branches share variables: equal matches are one
     estimate: Estimate
 
 

@@ -1,0 +1,27 @@
+"""The local backend: one machine, Cython kernels over Arrow columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from quercus.backends.base import Limits
+
+if TYPE_CHECKING:
+    from quercus.plan import Plan
+    from quercus.result import Matches
+
+
+class LocalBackend:
+    """Runs a plan in this process."""
+
+    name = "local"
+
+    def supports(self, plan: Plan) -> str | None:
+        """Every plan that compiles runs here."""
+        return None
+
+    def run(self, plan: Plan, events: Any, *, threads: int | None = None, limits: Limits | None = None) -> Matches:
+        """All matches of the plan over a stream that is at hand as a whole."""
+        from quercus.backends.local.run import run_plan
+
+        return run_plan(plan, events, limits or Limits())

@@ -24,7 +24,7 @@ def partition_key(q: p.Query) -> p.Query | None:
     for i, (alternative, where) in enumerate(_alternatives(q.pattern, q.where)):
         if i >= MAX_ALTERNATIVES or not _extend(mapping, alternative, where):
             return None
-    if len(mapping) < 2:
+    if len(mapping) < 2 or len({c.type for c in mapping.values()}) > 1:
         return None
     return evolve(q, key=p.KeyClass(tuple(mapping.values())))
 
@@ -67,7 +67,8 @@ def _product(
 def _extend(mapping: dict[str, x.Column], alternative: _Alternative, where: tuple[x.Expr, ...]) -> bool:
     """Find an attribute on which this alternative agrees, in keeping with those before it."""
     edges = _edges(where, frozenset(alternative.present))
-    for start in [c for c in edges if c.var == alternative.present[0]]:
+    always = next((v for v in alternative.present if v not in alternative.empty), None)
+    for start in [c for c in edges if c.var == always]:
         found = _class(start, edges, alternative.empty)
         agreed = all(mapping.get(v, found.get(v)) == found.get(v) for v in alternative.present) and all(
             v in found for v in alternative.present
@@ -85,7 +86,8 @@ def _negation_agrees(n: p.Not, found: dict[str, x.Column], where: tuple[x.Expr, 
         edges = _edges(inside, seen)
         joined: dict[str, x.Column] = {}
         for column in found.values():
-            joined |= _class(column, edges, empty | inner.empty)
+            if column.var not in empty:  # what names an empty set is not tested, and ties nothing
+                joined |= _class(column, edges, empty | inner.empty)
         if not all(v in joined and found.get(v, joined[v]) == joined[v] for v in inner.present):
             return False
         found |= {v: joined[v] for v in inner.present}
@@ -115,7 +117,7 @@ def _class(start: x.Column, edges: dict[x.Column, list[x.Column]], empty: frozen
     found, todo = {start.var: start}, [start]
     while todo:
         at = todo.pop()
-        if at.var in empty and at is not start:
+        if at.var in empty:
             continue
         for n in edges.get(at, ()):
             if n.var not in found:

@@ -1,0 +1,72 @@
+"""What a backend is, and how one is found: by name, from inside the package or from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from attrs import frozen
+
+from quercus.errors import QueryError, nearest
+
+if TYPE_CHECKING:
+    from quercus.plan import Plan
+
+GROUP = "quercus.backends"
+
+
+@frozen
+class Limits:
+    """What a run may use before `LimitExceeded` stops it.
+
+    >>> import quercus as qc
+    >>> qc.Limits(max_matches=1000).max_matches
+    1000
+    """
+
+    max_matches: int = 100_000_000
+    max_seconds: float | None = None
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """Runs plans. `supports` says, before anything runs, why a plan cannot be run, or None."""
+
+    name: str
+
+    def supports(self, plan: Plan) -> str | None: ...
+
+    def run(self, plan: Plan, events: Any, *, threads: int | None, limits: Limits) -> Any: ...
+
+
+Factory = Callable[[], Backend]
+_registered: dict[str, Factory] = {}
+
+
+def register(name: str, factory: Factory) -> None:
+    """Make a backend known by name: `plan.run(events, backend=name)` then uses it.
+
+    >>> import quercus as qc
+    >>> from quercus.backends.local import LocalBackend
+    >>> qc.backends.register("mine", LocalBackend)
+    >>> "mine" in qc.backends.names()
+    True
+    """
+    _registered[name] = factory
+
+
+def names() -> list[str]:
+    """The backends known here, those of installed packages included."""
+    return sorted({*_registered, *(e.name for e in entry_points(group=GROUP))})
+
+
+def get(name: str) -> Backend:
+    """The backend of that name: one registered in this process, else one found through its entry point."""
+    if name in _registered:
+        return _registered[name]()
+    for e in entry_points(group=GROUP):
+        if e.name == name:
+            made: Backend = e.load()()
+            return made
+    raise QueryError("E702", f"no backend '{name}'", hint=nearest(name, names()) or "backends: " + ", ".join(names()))

@@ -1,0 +1,501 @@
+"""Flat alternatives + a stream -> the matcher's program: buffers, slots, levels, and predicates as small typed code.
+
+A slot holds the index of one bound event. A plain variable has one slot, `B[n]` has n, and `B+` or `B*` has a slot
+that its elements pass through while they are tested. Whatever names a single variable is computed as a column
+beforehand; only what compares variables is left for the matcher.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+from numpy.typing import NDArray
+
+from quercus.backends.local.code import Code
+from quercus.backends.local.events import Events
+from quercus.backends.local.expressions import true_mask
+from quercus.backends.local.flat import Flat, FlatNegation, is_local
+from quercus.ir import expr as x
+from quercus.ir import pattern as p
+from quercus.ir import tree as t
+
+Index = NDArray[np.int64]
+
+
+@frozen(eq=False)
+class BufferData:
+    """A leaf buffer's events in stream order (key by key where there is a key)."""
+
+    ts: Index
+    pos: Index
+    row: Index  # the position in the whole stream: who the event is
+    codes: Index | None  # of the key
+
+
+@frozen
+class Name:
+    """What a variable of an alternative is to the matcher."""
+
+    var: str
+    buffer: int
+    slots: tuple[int, ...]  # of a plain variable or of [n]
+    set: int | None  # of a Kleene variable
+    element: int | None  # the slot through which a set's elements pass
+
+
+@define
+class WindowSpec:
+    count: bool
+    size: int
+    slots: list[int]
+    sets: list[int]
+
+
+@define
+class SetSpec:
+    slot: int
+    least: int
+    slots: list[int]
+    after: list[int] = field(factory=list)
+    before: list[int] = field(factory=list)
+    distinct: list[int] = field(factory=list)
+    preds: list[int] = field(factory=list)
+    windows: list[int] = field(factory=list)
+
+
+@define
+class LevelSpec:
+    slot: int
+    previous: int
+    after: list[int] = field(factory=list)
+    before: list[int] = field(factory=list)
+    distinct: list[int] = field(factory=list)
+    preds: list[int] = field(factory=list)
+    negations: list[int] = field(factory=list)
+    reach: list[tuple[int, list[int]]] = field(factory=list)
+
+
+@define
+class NegationSpec:
+    left: int
+    right: int
+    after: list[tuple[list[int], list[int]]]
+    before: list[tuple[list[int], list[int]]]
+    bodies: list[int]
+    exclude_slots: list[int]
+    exclude_sets: list[int]
+
+
+@define
+class FlatSpec:
+    root: bool
+    levels: list[LevelSpec] = field(factory=list)
+    sets: list[int] = field(factory=list)
+    counted: list[int] = field(factory=list)
+    negations: list[int] = field(factory=list)
+    tests: list[int] = field(factory=list)
+    outs: list[int] = field(factory=list)
+    out_sets: list[int] = field(factory=list)
+    slots: list[int] = field(factory=list)
+    pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
+    variables: list[str] = field(factory=list)  # of outs
+    set_variables: list[str] = field(factory=list)  # of out_sets
+
+
+@define
+class Program:
+    """Everything `kernels.match.Matcher` reads."""
+
+    by_arrival: bool
+    count_window: bool
+    window_size: int
+    buffers: list[BufferData] = field(factory=list)
+    slots: list[int] = field(factory=list)
+    windows: list[WindowSpec] = field(factory=list)
+    sets: list[SetSpec] = field(factory=list)
+    negations: list[NegationSpec] = field(factory=list)
+    flats: list[FlatSpec] = field(factory=list)
+    code: list[int] = field(factory=list)
+    preds: list[tuple[int, int, int]] = field(factory=list)
+    columns: list[tuple[Any, Any]] = field(factory=list)
+    const_i: list[int] = field(factory=list)
+    const_f: list[float] = field(factory=list)
+
+
+class Compiler:
+    """Compiles the alternatives of one plan over one stream."""
+
+    def __init__(self, tree: t.Tree, events: Events, buffers: BufferSource, *, by_arrival: bool) -> None:
+        w = tree.window
+        self.program = Program(by_arrival, w.kind == "count", _size(w))
+        self.events, self.buffers = events, buffers
+        self.code = Code(self.program, events)
+        self._buffer: dict[tuple[object, ...], int] = {}
+
+    def finish(self) -> Program:
+        self.code.finish()
+        return self.program
+
+    def flat(self, f: Flat, outer: dict[str, Name], *, root: bool) -> int:
+        """Compile an alternative; returns its number."""
+        spec, number = FlatSpec(root), len(self.program.flats)
+        self.program.flats.append(spec)
+        names = {b.var: self._name(b, root) for b in f.buffers}
+        seen = outer | names
+        order = [v for v in _binding_order(f, names, root=root) if names[v].slots]
+        level_of = self._levels(spec, f, names, order)
+        spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
+        spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
+        spec.slots = [s for n in names.values() for s in n.slots]
+        self._windows(spec, f, names)
+        self._sets(f, names)
+        self._set_pairs(spec, f, names)
+        for c in f.predicates:
+            self._predicate(spec, c, names, seen, level_of)
+        for c in f.tests:
+            spec.tests.append(self._test(c, seen))
+        for g in f.negations:
+            self._negation(spec, g, names, seen, level_of)
+        if root:
+            spec.variables = [n.var for n in names.values() if n.set is None]
+            spec.outs = [names[v].slots[0] for v in spec.variables]
+            spec.set_variables = [n.var for n in names.values() if n.set is not None]
+            spec.out_sets = [s for n in names.values() if (s := n.set) is not None]
+        return number
+
+    # slots and levels
+
+    def _slot(self, buffer: int) -> int:
+        self.program.slots.append(buffer)
+        return len(self.program.slots) - 1
+
+    def _name(self, b: t.Buffer, root: bool) -> Name:
+        buffer = self._buffer_of(b)
+        if not b.kleene or (not root and b.most is None):  # inside a negation, one element is enough
+            return Name(b.var, buffer, (self._slot(buffer),), None, None)
+        slots = tuple(self._slot(buffer) for _ in range(b.most)) if b.most is not None else ()
+        element = self._slot(buffer)
+        self.program.sets.append(SetSpec(element, b.least, list(slots)))
+        return Name(b.var, buffer, slots, len(self.program.sets) - 1, element)
+
+    def _buffer_of(self, b: t.Buffer) -> int:
+        local = tuple(c.expr for c in b.where if is_local(c.expr))
+        key = (b.accepts, local, self.buffers.key_attribute(b.var))
+        if key not in self._buffer:
+            self._buffer[key] = len(self.program.buffers)
+            self.program.buffers.append(self.buffers.buffer(b, local))
+        return self._buffer[key]
+
+    def _levels(self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str]) -> dict[int, int]:
+        types = {b.var: set(b.accepts) for b in f.buffers}
+        level_of: dict[int, int] = {}
+        bound: list[str] = []
+        for var in order:
+            for i, slot in enumerate(names[var].slots):
+                level = LevelSpec(slot, names[var].slots[i - 1] if i else -1)
+                for other in bound:
+                    slots = names[other].slots
+                    if (other, var) in f.before:
+                        level.after.extend(slots)
+                    elif (var, other) in f.before:
+                        level.before.extend(slots)
+                    elif types[var] & types[other]:
+                        level.distinct.extend(slots)
+                level_of[slot] = len(spec.levels)
+                spec.levels.append(level)
+            bound.append(var)
+        return level_of
+
+    def _windows(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
+        for covered, w in f.windows:
+            inside = [names[v] for v in names if v in covered]
+            number = len(self.program.windows)
+            slots = [s for n in inside for s in n.slots]
+            sets = [n.set for n in inside if n.set is not None and not n.slots]
+            self.program.windows.append(WindowSpec(w.kind == "count", _size(w), slots, sets))
+            before: list[int] = []
+            for level in spec.levels:
+                if level.slot in slots:
+                    if before:
+                        level.reach.append((number, list(before)))
+                    before.append(level.slot)
+            for s in sets:
+                self.program.sets[s].windows.append(number)
+
+    def _sets(self, f: Flat, names: dict[str, Name]) -> None:
+        types = {b.var: set(b.accepts) for b in f.buffers}
+        for n in names.values():
+            if n.set is None or n.slots:
+                continue
+            spec = self.program.sets[n.set]
+            for other in names.values():
+                if other.var == n.var:
+                    continue
+                if (other.var, n.var) in f.before:
+                    spec.after.extend(other.slots)
+                elif (n.var, other.var) in f.before:
+                    spec.before.extend(other.slots)
+                elif types[n.var] & types[other.var]:
+                    spec.distinct.extend(other.slots)
+
+    def _set_pairs(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
+        types = {b.var: set(b.accepts) for b in f.buffers}
+        open_ = [n for n in names.values() if n.set is not None and not n.slots]
+        for i, a in enumerate(open_):
+            for b in open_[i + 1 :]:
+                assert a.set is not None
+                assert b.set is not None
+                if (a.var, b.var) in f.before:
+                    spec.pairs.append((0, a.set, b.set, 0, 0))
+                elif (b.var, a.var) in f.before:
+                    spec.pairs.append((0, b.set, a.set, 0, 0))
+                elif types[a.var] & types[b.var]:
+                    spec.pairs.append((1, a.set, b.set, 0, 0))
+
+    # predicates
+
+    def _predicate(
+        self, spec: FlatSpec, e: x.Expr, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+    ) -> None:
+        if isinstance(e, x.Same):
+            self._same(spec, e, names, seen, level_of)
+            return
+        named = x.variables(e)
+        own = next((names[v] for v in named if v in names and names[v].set is not None), None)
+        if own is not None and not own.slots:  # each element of an open set
+            assert own.set is not None
+            assert own.element is not None
+            number = self.code.predicate(e, seen, {own.var: own.element}, over=-1)
+            self.program.sets[own.set].preds.append(number)
+            return
+        each = {k.var for k in x.walk(e) if isinstance(k, x.Column)}  # a group function needs no single element
+        outer = next((seen[v] for v in each if v not in names and seen[v].set is not None), None)
+        for slot in own.slots if own is not None else (None,):
+            chosen = {own.var: slot} if own is not None and slot is not None else {}
+            over = -1
+            if outer is not None:
+                assert outer.set is not None
+                assert outer.element is not None
+                chosen, over = chosen | {outer.var: outer.element}, outer.set
+            number = self.code.predicate(e, seen, chosen, over=over)
+            used = [chosen.get(v, seen[v].slots[0] if seen[v].slots else -1) for v in named if v in names]
+            self._place(spec, number, [level_of[s] for s in used])
+
+    def _place(self, spec: FlatSpec, number: int, levels: list[int]) -> None:
+        spec.levels[max(levels, default=0)].preds.append(number) if spec.levels else spec.tests.append(number)
+
+    def _same(
+        self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+    ) -> None:
+        """Pair by pair:
+
+        of slots as predicates, of elements and slots as element predicates, of elements as set pairs.
+        """
+        columns = list(e.columns)
+        for i, a in enumerate(columns):
+            for b in columns[i:]:
+                if a.var in names or b.var in names:
+                    self._same_pair(spec, a, b, names, seen, level_of)
+
+    def _same_pair(
+        self,
+        spec: FlatSpec,
+        a: x.Column,
+        b: x.Column,
+        names: dict[str, Name],
+        seen: dict[str, Name],
+        level_of: dict[int, int],
+    ) -> None:
+        m, n = seen[a.var], seen[b.var]
+        if a.var == b.var:
+            if m.set is not None and not m.slots:
+                kind, col = self.code.pair_column(a, m)
+                spec.pairs.append((kind, m.set, m.set, col, col))
+            for i, s in enumerate(m.slots):
+                for u in m.slots[i + 1 :]:
+                    number = self.code.equal_slots(a, m, s, b, n, u)
+                    self._place(spec, number, [level_of[k] for k in (s, u)])
+            return
+        both_open = all(k.var in names and k.set is not None and not k.slots for k in (m, n))
+        if both_open:
+            (kind, col_a), (_, col_b) = self.code.pair_column(a, m), self.code.pair_column(b, n)
+            assert m.set is not None
+            assert n.set is not None
+            spec.pairs.append((kind, m.set, n.set, col_a, col_b))
+            return
+        for left in _slots_or_none(m, names):
+            for right in _slots_or_none(n, names):
+                self._equal_pair(spec, (a, m, left), (b, n, right), names, level_of)
+
+    def _equal_pair(
+        self,
+        spec: FlatSpec,
+        left: tuple[x.Column, Name, int | None],
+        right: tuple[x.Column, Name, int | None],
+        names: dict[str, Name],
+        level_of: dict[int, int],
+    ) -> None:
+        """One pair of columns, at least one of them this alternative's:
+
+        a slot, an element of a set, or an outer name.
+        """
+        slots, over, inside = [], -1, None
+        for _, n, s in (left, right):
+            if s is not None:
+                slots.append(s)
+            elif n.set is not None:
+                assert n.element is not None
+                slots.append(n.element)
+                if n.var in names and not n.slots:
+                    inside = n.set
+                else:
+                    over = n.set
+            else:
+                slots.append(n.slots[0])
+        number = self.code.equal_slots(left[0], left[1], slots[0], right[0], right[1], slots[1], over=over)
+        if inside is not None:
+            self.program.sets[inside].preds.append(number)
+        else:
+            self._place(spec, number, [level_of[s] for s in slots if s in level_of])
+
+    def _test(self, e: x.Expr, seen: dict[str, Name]) -> int:
+        """A test on the whole match: elements named beside a group function must all pass."""
+        each = {k.var for k in x.walk(e) if isinstance(k, x.Column) and seen[k.var].set is not None}
+        chosen, over = {}, -1
+        for v in each:
+            n = seen[v]
+            assert n.set is not None
+            assert n.element is not None
+            chosen, over = {v: n.element}, n.set
+        return self.code.predicate(e, seen, chosen, over=over)
+
+    # negations
+
+    def _negation(
+        self, spec: FlatSpec, g: FlatNegation, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+    ) -> None:
+        scope = g.scope
+        bodies = [self.flat(b, seen, root=False) for b in g.bodies]
+        excluded = [seen[v] for v in g.excludes]
+        number = len(self.program.negations)
+        self.program.negations.append(
+            NegationSpec(
+                1 if scope.left else 0,
+                {None: 0, "window": 1, "end": 2}[scope.right],
+                [_group(k, seen) for k in scope.after],
+                [_group(k, seen) for k in scope.before],
+                bodies,
+                [s for n in excluded if n.set is None for s in n.slots],
+                [n.set for n in excluded if n.set is not None],
+            )
+        )
+        named = {v for k in (*scope.after, *scope.before) for v in k} | set(g.excludes) | _outer_names(g)
+        needs = {v for v in named if v in seen}
+        late = scope.left or scope.right or any(seen[v].set is not None for v in needs)
+        if late or not spec.root:
+            spec.negations.append(number)
+        else:
+            spec.levels[
+                max((level_of[s] for v in needs if v in names for s in names[v].slots), default=0)
+            ].negations.append(number)
+
+
+class BufferSource:
+    """Makes leaf buffers from a stream: routed, filtered, and sorted key by key where there is a key."""
+
+    def __init__(self, events: Events, tree: t.Tree, wanted: list[t.Buffer]) -> None:
+        self.events, self.tree = events, tree
+        requests = list(dict.fromkeys(b.accepts for b in wanted))
+        self.routed = dict(zip(requests, events.route(requests), strict=True))
+        self.by_var = {c.var: c.attr for c in tree.key.columns} if tree.key is not None else {}
+        self.same_name = len(set(self.by_var.values())) == 1
+        self.positions = self._positions_by_key() if tree.partition_by else None
+
+    def key_attribute(self, var: str) -> str | None:
+        return None if self.tree.partition_by else self.by_var.get(var)
+
+    def buffer(self, b: t.Buffer, local: tuple[x.Expr, ...]) -> BufferData:
+        at = self.routed[b.accepts]
+        for c in local:
+            at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
+        codes = self._codes(b.var, at)
+        if codes is not None:
+            if self.tree.partition_by:  # events of no key belong to no stream
+                at, codes = at[codes >= 0], codes[codes >= 0]
+            order = np.argsort(codes, kind="stable")
+            at, codes = np.ascontiguousarray(at[order]), np.ascontiguousarray(codes[order])
+        pos = at if self.positions is None else np.ascontiguousarray(self.positions[at])
+        return BufferData(np.ascontiguousarray(self.events.ts[at]), pos, at, codes)
+
+    def _codes(self, var: str, at: Index) -> Index | None:
+        if self.tree.partition_by:
+            return self.events.key_codes(self.tree.partition_by, at)
+        attr = self.key_attribute(var)
+        if attr is None:
+            return None
+        codes = self.events.key_codes((attr,), at, None if self.same_name else "found")
+        lost = codes < 0
+        if lost.any():  # null agrees with nothing, but may stand alone: each in a segment of its own
+            codes = codes.copy()
+            codes[lost] = -1 - at[lost]
+        return codes
+
+    def _positions_by_key(self) -> Index:
+        """Positions count within each key's own stream, all types together."""
+        codes = self.events.key_codes(self.tree.partition_by, np.arange(len(self.events)))
+        order = np.argsort(codes, kind="stable")
+        ranked = codes[order]
+        first = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.empty(0, np.int64)
+        lengths = np.diff(np.r_[first, len(ranked)])
+        positions = np.empty(len(codes), np.int64)
+        positions[order] = np.arange(len(codes)) - np.repeat(first, lengths)
+        return positions
+
+
+def segments(buffers: list[BufferData]) -> NDArray[np.int64]:
+    """Where each key's part of each buffer begins: one row a buffer, one column a key, and the end."""
+    if not buffers or buffers[0].codes is None:
+        return np.array([[0, len(b.ts)] for b in buffers], dtype=np.int64).reshape(len(buffers), 2)
+    keys = np.unique(np.concatenate([b.codes for b in buffers if b.codes is not None]))
+    starts = [np.r_[np.searchsorted(b.codes, keys), len(b.ts)] for b in buffers if b.codes is not None]
+    return np.ascontiguousarray(np.array(starts, dtype=np.int64).reshape(len(buffers), len(keys) + 1))
+
+
+def _slots_or_none(n: Name, names: dict[str, Name]) -> tuple[int | None, ...]:
+    """The slots of a variable of this alternative; None for a set's elements, or a name from outside."""
+    return n.slots if n.slots and n.var in names else (None,)
+
+
+def _size(w: p.Window) -> int:
+    """The largest difference inside a window: c consecutive events are c - 1 apart."""
+    return w.size - 1 if w.kind == "count" else w.size
+
+
+def _group(variables: tuple[str, ...], seen: dict[str, Name]) -> tuple[list[int], list[int]]:
+    there = [seen[v] for v in variables if v in seen]
+    return [s for n in there if n.set is None for s in n.slots], [n.set for n in there if n.set is not None]
+
+
+def _binding_order(f: Flat, names: dict[str, Name], *, root: bool) -> list[str]:
+    """The last component first, then the first, then the rest: matches come out by end, then by start."""
+    order = [b.var for b in f.buffers]
+    if not root:
+        return order
+    fixed = [v for v in order if names[v].slots]
+    last = next((v for v in fixed if all((u, v) in f.before for u in fixed if u != v)), None)
+    first = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
+    ends = [v for v in dict.fromkeys((last, first)) if v is not None]
+    return [*ends, *(v for v in order if v not in ends)]
+
+
+def _outer_names(g: FlatNegation) -> set[str]:
+    """Variables of the match that a negation's bodies name, at any depth."""
+    named: set[str] = set()
+    for body in g.bodies:
+        inside = {v for e in (*body.predicates, *body.tests) for v in x.variables(e)}
+        for inner in body.negations:
+            inside |= _outer_names(inner) | {v for k in (*inner.scope.after, *inner.scope.before) for v in k}
+        named |= inside - body.variables
+    return named

@@ -1,0 +1,217 @@
+"""A plan over a whole stream: load, route, match each alternative, put the matches in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quercus.backends.base import Limits
+from quercus.backends.local.events import Events, load
+from quercus.backends.local.flat import Flat, flatten
+from quercus.backends.local.program import BufferSource, Compiler, FlatSpec, segments
+from quercus.errors import LimitExceeded
+from quercus.ir import pattern as p
+from quercus.ir import tree as t
+from quercus.kernels import match
+from quercus.plan import Plan
+from quercus.result import Bound, Matches
+
+Index = NDArray[np.int64]
+
+
+def run_plan(plan: Plan, events: object, limits: Limits) -> Matches:
+    """All matches, by end, then start, then the bound rows."""
+    stream = load(events, plan.schema)
+    found = find(plan, stream, limits)
+    return Matches(stream.table, plan.schema, plan.query, found)
+
+
+def find(plan: Plan, stream: Events, limits: Limits) -> list[Bound]:
+    """The bound rows of all matches in a loaded stream."""
+    tree = plan.tree
+    flats = flatten(tree.root, tree.window)
+    parts: list[Part] = []
+    if flats:
+        source = BufferSource(stream, tree, _buffers(flats))
+        compiler = Compiler(tree, stream, source, by_arrival=plan.schema.ties == "arrival")
+        numbers = [compiler.flat(f, {}, root=True) for f in flats]
+        program = compiler.finish()
+        matcher = match.Matcher(program)
+        where = segments(program.buffers)
+        left, deadline = limits.max_matches, int(time.time() + limits.max_seconds) if limits.max_seconds else 0
+        for number in numbers:
+            status, columns, sets = matcher.run(number, where, left, deadline)
+            _check(status, plan, program.flats[number], limits)
+            parts.append(Part(program.flats[number], columns, sets))
+            left -= parts[-1].count
+    return _combine(plan.query, parts, stream, distinct=_repeats(tree.root))
+
+
+def _buffers(flats: Sequence[Flat]) -> list[t.Buffer]:
+    found: list[t.Buffer] = []
+    for f in flats:
+        found.extend(f.buffers)
+        for g in f.negations:
+            found.extend(_buffers(g.bodies))
+    return found
+
+
+def _repeats(root: t.Node) -> bool:
+    """Whether two alternatives can give the same match."""
+    return any(isinstance(n, t.Union) and n.distinct for n in t.positive(root))
+
+
+def _check(status: int, plan: Plan, spec: FlatSpec, limits: Limits) -> None:
+    if status == match.OK:
+        return
+    what = ", ".join([*spec.variables, *spec.set_variables])
+    if status == match.TOO_MANY:
+        raise LimitExceeded(
+            f"more than {limits.max_matches:,} matches of ({what}): tighten WITHIN, add conditions, "
+            "count them with AGG COUNT(*), or raise Limits(max_matches=)",
+            limit="max_matches",
+            value=limits.max_matches,
+        )
+    if status == match.TOO_LONG:
+        raise LimitExceeded(
+            f"not done after {limits.max_seconds} s: raise Limits(max_seconds=)",
+            limit="max_seconds",
+            value=limits.max_seconds,
+        )
+    if status == match.TOO_LARGE:
+        raise LimitExceeded(
+            f"the sets of ({what}) could share more than {match.MAX_CLIQUE:,} events in one match: tighten WITHIN",
+            limit="set elements",
+            value=match.MAX_CLIQUE,
+        )
+    if status == match.NO_MEMORY:
+        raise LimitExceeded(f"no memory left for the matches of ({what})", limit="memory")
+    raise KeyboardInterrupt
+
+
+class Part:
+    """The matches of one alternative: stream positions by variable."""
+
+    def __init__(self, spec: FlatSpec, columns: list[Index], sets: list[tuple[Index, Index]]) -> None:
+        self.plain = dict(zip(spec.variables, columns, strict=True))
+        self.sets = dict(zip(spec.set_variables, sets, strict=True))
+        self.count = len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
+
+
+def _combine(q: p.Query, parts: list[Part], stream: Events, *, distinct: bool) -> list[Bound]:
+    bound = [_bound(leaf, parts) for leaf in q.variables]
+    keys = _order_keys(bound, sum(part.count for part in parts))
+    order = None
+    if len(keys) and not _sorted(keys):
+        order = np.lexsort(keys[::-1])
+    if distinct and len(keys):
+        order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
+    return [_as_rows(b if order is None else _take(b, order), stream) for b in bound]
+
+
+def _bound(leaf: p.Leaf | p.Kleene, parts: list[Part]) -> Bound:
+    """One variable over all alternatives; positions for now."""
+    if isinstance(leaf, p.Leaf):
+        columns = [part.plain.get(leaf.var, _missing(part.count)) for part in parts]
+        return Bound(leaf.var, False, _joined(columns), None, None)
+    rows, lengths, absent = [], [], []
+    for part in parts:
+        offsets, elements = part.sets.get(leaf.var, (np.zeros(part.count + 1, np.int64), np.empty(0, np.int64)))
+        rows.append(elements)
+        lengths.append(np.diff(offsets))
+        absent.append(np.full(part.count, leaf.var not in part.sets))
+    gone = np.concatenate(absent) if absent else np.empty(0, bool)
+    offsets = np.r_[0, np.cumsum(_joined(lengths))].astype(np.int64)
+    return Bound(leaf.var, True, _joined(rows), offsets, gone if gone.any() else None)
+
+
+def _joined(columns: list[Index]) -> Index:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns) if columns else np.empty(0, np.int64)
+
+
+def _missing(count: int) -> Index:
+    return np.full(count, -1, np.int64)
+
+
+def _order_keys(bound: list[Bound], count: int) -> list[Index]:
+    """End, start, then every variable: a plain one's position, a set's first and last element and size."""
+    if count == 0:
+        return []
+    most, least = np.full(count, -1, np.int64), np.full(count, np.iinfo(np.int64).max)
+    keys: list[Index] = []
+    for b in bound:
+        if b.offsets is None:
+            there = b.rows >= 0
+            np.maximum(most, b.rows, out=most)
+            np.minimum(least, b.rows, out=least, where=there)
+            keys.append(b.rows)
+            continue
+        sizes = np.diff(b.offsets)
+        some = sizes > 0
+        first, last = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+        first[some], last[some] = b.rows[b.offsets[:-1][some]], b.rows[b.offsets[1:][some] - 1]
+        np.maximum(most, last, out=most)
+        np.minimum(least, first, out=least, where=some)
+        keys += [first, last, sizes]
+    return [most, least, *keys]
+
+
+def _sorted(keys: list[Index]) -> bool:
+    """Whether the matches are in order already, as those of a SEQ are."""
+    later = np.zeros(max(len(keys[0]) - 1, 0), bool)
+    for k in keys:
+        a, b = k[:-1], k[1:]
+        if ((a > b) & ~later).any():
+            return False
+        later |= a < b
+        if later.all():
+            return True
+    return True
+
+
+def _take(b: Bound, order: Index) -> Bound:
+    if b.offsets is None:
+        return Bound(b.var, False, b.rows[order], None, None)
+    sizes = np.diff(b.offsets)[order]
+    offsets = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    picked = np.repeat(b.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return Bound(b.var, True, b.rows[picked], offsets, None if b.absent is None else b.absent[order])
+
+
+def _unique(bound: list[Bound], keys: list[Index], order: Index) -> Index:
+    """The order without matches that are there already; only neighbours with equal keys need a close look."""
+    same = np.ones(max(len(order) - 1, 0), bool)
+    for k in keys:
+        ranked = k[order]
+        same &= ranked[1:] == ranked[:-1]
+    if not same.any():
+        return order
+    keep = np.ones(len(order), bool)
+    seen: set[tuple[object, ...]] = set()
+    for i in np.flatnonzero(np.r_[False, same] | np.r_[same, False]):
+        found = tuple(_one(b, int(order[i])) for b in bound)
+        keep[i] = found not in seen
+        seen.add(found)
+    return order[keep]
+
+
+def _one(b: Bound, i: int) -> object:
+    if b.offsets is None:
+        return int(b.rows[i])
+    if b.absent is not None and b.absent[i]:
+        return None
+    return tuple(b.rows[b.offsets[i] : b.offsets[i + 1]].tolist())
+
+
+def _as_rows(b: Bound, stream: Events) -> Bound:
+    """Stream positions -> rows of the input."""
+    if stream.rows is None:
+        return b
+    if b.offsets is None and len(b.rows):
+        rows = np.where(b.rows >= 0, stream.rows[np.maximum(b.rows, 0)], -1)
+    else:
+        rows = stream.rows[b.rows]
+    return Bound(b.var, b.kleene, rows, b.offsets, b.absent)

@@ -1,0 +1,23 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OK: int
+STOPPED: int
+TOO_MANY: int
+TOO_LONG: int
+TOO_LARGE: int
+NO_MEMORY: int
+MAX_CLIQUE: int
+STACK_DEPTH: int
+OPS: list[str]
+GROUP_FUNCTIONS: tuple[str, ...]
+
+class Matcher:
+    def __init__(self, program: Any) -> None: ...
+    def run(
+        self, flat: int, segments: NDArray[np.int64], max_matches: int, deadline: int
+    ) -> tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]: ...
+    @property
+    def counters(self) -> dict[str, int]: ...
