@@ -198,7 +198,14 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+# Open: what escapes today. A test fails as soon as its entry is no longer true.
+GAPS = {"disjuncts": "a long `or` is nested by the shaper, beyond the depth that was checked: RecursionError"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.xfail(strict=True, reason=GAPS[n])] if n in GAPS else []) for n in LARGE],
+)
 def test_large_and_deep(name: str) -> None:
     start = time.process_time()
     attempt(LARGE[name][:MAX_TEXT] if name != "overlong" else LARGE[name])

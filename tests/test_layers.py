@@ -73,9 +73,16 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
     return found
 
 
+# Open: files that break the rules today. The test fails as soon as one of them no longer does.
+GAPS = {
+    "backends/local/code.py": "it folds constants with compiler.evaluate, which knows only the IR and could stand there"
+}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_downward(path: Path) -> None:
-    assert violations(path.read_text(), name_of(path), is_package=path.name == "__init__.py") == []
+    found = violations(path.read_text(), name_of(path), is_package=path.name == "__init__.py")
+    assert bool(found) == (path.relative_to(PACKAGE).as_posix() in GAPS), found
 
 
 def test_every_part_of_the_package_has_a_rule() -> None:
