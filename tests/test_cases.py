@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from attrs import field, frozen
 
+from quercus import compile
 from quercus.compiler.bind import bind
 from quercus.compiler.parse import parse_query
 from quercus.errors import QueryError
+from quercus.result import Matches
 from quercus.schema import Schema
 from quercus.testing import Actual, Case, compare, compare_rows, read, update
 from quercus.testing.casefile import Match, Row
@@ -53,8 +55,25 @@ def reference_rows(case: Case) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
+def local(case: Case) -> Matches:
+    columns = dict.fromkeys(["ts", "type", *case.attributes])
+    events = {name: [event.get(name) for event in case.events] for name in columns}
+    return compile(case.query, schema_of(case)).run(events)
+
+
+def local_matches(case: Case) -> list[Match]:
+    return local(case).rows()
+
+
+def local_rows(case: Case) -> list[Row]:
+    return local(case).to_arrow().to_pylist()
+
+
 # The first engine is the one whose answers --update writes; a declared gap is never written over.
-ENGINES = [Engine("reference", reference_matches, reference_rows)]
+ENGINES = [
+    Engine("reference", reference_matches, reference_rows),
+    Engine("local", local_matches, local_rows),
+]
 
 # Queries that the compiler refuses with another code than the list in quercus.errors has for them, or does not refuse.
 COMPILER_GAPS: dict[str, str] = {}

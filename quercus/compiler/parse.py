@@ -202,6 +202,8 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
             f"{found} where an operand should be",
             f'something is missing before this; as a name it needs quotes, "{value}"',
         )
+    if kind in {"PLUS", "STAR", "LSQB"} and text[:start].rstrip().endswith(")"):
+        return error("Kleene stands on an event type only", "write A+ a, A* a or A[3] a", "E304")
     if kind == "COMMA":
         return error("a comma outside any operator", "write SEQ(A, B) or A ; B")
     if expected == {"LPAR"}:

@@ -76,6 +76,7 @@ class _Planner:
         self.q, self.schema, self.shape, self.nested = q, schema, shape, nested
         self.model = cost.Model(q.window, stats)
         self.kleene = p.kleene_variables(q.pattern)
+        self.all = p.all_variables(q.pattern)
         self.counted = {k.var: k.most for k in p.walk(q.pattern) if isinstance(k, p.Kleene) and k.most is not None}
         # Of negated bodies too: what ties those to the match must not lean on a branch that was not taken.
         bodies = (n.body for n in p.walk(q.pattern) if isinstance(n, p.Not))
@@ -91,13 +92,20 @@ class _Planner:
     # roots: of the query, of a branch of a root OR, of a negated sub-pattern
 
     def root(
-        self, e: p.Pattern, where: tuple[x.Expr, ...], path: tuple[int, ...], postpone: tuple[t.Predicate, ...]
+        self,
+        e: p.Pattern,
+        where: tuple[x.Expr, ...],
+        path: tuple[int, ...],
+        postpone: tuple[t.Predicate, ...],
+        outer: frozenset[str] = frozenset(),
     ) -> Built:
-        """A pattern whose match is whole: nothing escapes from here."""
+        """A pattern whose match is whole: nothing escapes from here. `outer` are the variables around a negation."""
         own = p.positive_variables(e)
-        predicates = [t.Predicate(c) for c in where]
+        seen = (x.without_variables(c, self.all - own - outer) for c in where)
+        predicates = [t.Predicate(c) for c in seen if c is not None]
         tests = [c for c in predicates if x.has_group_call(c.expr) or not x.variables(c.expr) <= own]
-        built = self.build(e, tuple(c for c in predicates if c not in tests), path, root_tests=tuple(tests))
+        tested = tuple(c for c in predicates if c not in tests)
+        built = self.build(e, tested, path, root_tests=tuple(tests), outer=outer)
         if isinstance(e, p.Or):
             tests = []  # its branches are roots of their own, and have taken them
         node, rows = built.node, built.rows
@@ -137,6 +145,7 @@ class _Planner:
         predicates: tuple[t.Predicate, ...],
         path: tuple[int, ...],
         root_tests: tuple[t.Predicate, ...] | None = None,
+        outer: frozenset[str] = frozenset(),
     ) -> Built:
         """`predicates` name only variables of `e`. `root_tests` is given when `e` is a root."""
         match e:
@@ -145,7 +154,7 @@ class _Planner:
             case p.Seq() | p.And():
                 return self.operator(e, predicates, path)
             case p.Or():
-                return self.union(e, predicates, path, root_tests)
+                return self.union(e, predicates, path, root_tests, outer)
             case p.Not():
                 raise AssertionError("a negation is built by the operator around it")
             case _:
@@ -212,20 +221,21 @@ class _Planner:
         predicates: tuple[t.Predicate, ...],
         path: tuple[int, ...],
         root_tests: tuple[t.Predicate, ...] | None,
+        outer: frozenset[str],
     ) -> Built:
         number = next(self.unions)
         bound_here = p.positive_variables(e)
         branches, escaped, pending = [], [], []
         for i, b in enumerate(e.branches):
             own, when = p.positive_variables(b.body), ((number, i),)
-            mine = _inside(predicates, own, bound_here)
+            mine = self.inside(predicates, own, bound_here)
             if root_tests is not None:
                 tests = tuple(
                     k for k in root_tests if x.variables(k.expr) <= own or not x.variables(k.expr) & bound_here
                 )
-                stands_here = _inside(tuple(t.Predicate(c) for c in b.where), own, bound_here)
+                stands_here = self.inside(tuple(t.Predicate(c) for c in b.where), own, bound_here)
                 here = tuple(k.expr for k in (*mine, *stands_here))
-                built = self.root(b.body, here, (*path, i), postpone=tests)
+                built = self.root(b.body, here, (*path, i), tests, outer)
             else:
                 stands = [t.Predicate(c) for c in b.where]
                 inside = [k for k in stands if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
@@ -243,12 +253,24 @@ class _Planner:
         shape = ANY if not shapes else shapes.pop() if len(shapes) == 1 else "mixed"
         return Built(node, rows, shape, tuple(escaped), tuple(pending))
 
+    def inside(
+        self, predicates: tuple[t.Predicate, ...], own: frozenset[str], union: frozenset[str]
+    ) -> tuple[t.Predicate, ...]:
+        """The predicates of a union that one branch can test: not those that name another branch's variable."""
+        found: list[t.Predicate] = []
+        for k in predicates:
+            e = x.without_variables(k.expr, union - own)
+            alone = isinstance(e, x.Same) and len(e.columns) == 1 and e.columns[0].var not in self.kleene
+            if e is not None and not alone:
+                found.append(evolve(k, expr=e))
+        return tuple(found)
+
     def negation(self, path: tuple[int, ...]) -> Pending:
         placed = self.placed[path]
         n, scope = placed.negation, placed.scope
         inside = p.positive_variables(n.body)
         local = tuple(c for c in n.where if x.variables(c) <= inside)
-        body = self.root(n.body, local, (*path, 0), postpone=())
+        body = self.root(n.body, local, (*path, 0), (), self.all - p.positive_variables(n.body))
         excludes = placed.siblings if placed.in_and else ()
         bounds = {v for g in (*scope.after, *scope.before) for v in g} | set(excludes)
         correlated = self.correlated([c for c in n.where if c not in local], local, bounds | inside)
@@ -293,9 +315,3 @@ def _outer_names(n: p.Not) -> set[str]:
     """The match's variables that a negation's conjuncts name, at any depth."""
     own = p.all_variables(n.body)
     return {v for c in inner_conjuncts(n) for v in x.variables(c)} - own
-
-
-def _inside(predicates: tuple[t.Predicate, ...], own: frozenset[str], union: frozenset[str]) -> tuple[t.Predicate, ...]:
-    """The predicates of a union that one branch can test: what names another branch's variable is not tested there."""
-    left = ((k, x.without_variables(k.expr, union - own)) for k in predicates)
-    return tuple(evolve(k, expr=e) for k, e in left if e is not None)

@@ -7,7 +7,7 @@ is wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from quercus.compiler import syntax as s
 from quercus.errors import QueryError, nearest
@@ -289,10 +289,7 @@ class _Shaper:
             case "not_":
                 return s.Unary("not", self.scalar(_trees(node)[0]), span=span)
             case "and_" | "or_":
-                first, *rest = [self.scalar(c) for c in _trees(node)]
-                for c in rest:
-                    first = s.Binary("and" if kind == "and_" else "or", first, c, span=span)
-                return first
+                return _balanced("and" if kind == "and_" else "or", [self.scalar(c) for c in _trees(node)], span)
             case "chain":
                 ops = tuple({"==": "=", "!=": "<>"}.get(str(t), str(t)) for t in _tokens(node, "COMPARE"))
                 return s.Chain(tuple(self.scalar(c) for c in _trees(node)), cast("Any", ops), span=span)
@@ -336,6 +333,14 @@ class _Shaper:
         dots = _tokens(node, "DOTNAME")
         attr = _unquote(dots[0][1:].strip()) if dots else None
         return s.Call(name.casefold(), args, attr, star, span=_span(node))
+
+
+def _balanced(op: Literal["and", "or"], items: list[s.Scalar], span: Span) -> s.Scalar:
+    """A long list as a shallow tree; one span says that it was one list."""
+    if len(items) == 1:
+        return items[0]
+    half = len(items) // 2
+    return s.Binary(op, _balanced(op, items[:half], span), _balanced(op, items[half:], span), span=span)
 
 
 def _window_of(node: Node) -> Any:

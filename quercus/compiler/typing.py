@@ -214,9 +214,12 @@ _EXAMPLE = {"count": "count(b)", "first": "first(b).x", "last": "last(b).x"} | {
 
 
 def _flat(e: s.Binary) -> list[s.Scalar]:
-    """a and b and c as one list, as the grammar read it."""
-    left = _flat(e.left) if isinstance(e.left, s.Binary) and e.left.op == e.op and e.left.span == e.span else [e.left]
-    return [*left, e.right]
+    """a and b and c as one list, as the grammar read it: its parts have the span of the whole."""
+    parts: list[s.Scalar] = []
+    for side in (e.left, e.right):
+        listed = isinstance(side, s.Binary) and side.op == e.op and side.span == e.span
+        parts.extend(_flat(side) if isinstance(side, s.Binary) and listed else [side])
+    return parts
 
 
 def _join(a: s.Scalar, b: s.Scalar) -> Span | None:

@@ -264,7 +264,8 @@ cdef class Matcher:
     cdef int n_out_sets
     cdef int64_t start_ts, end_ts, start_pos, end_pos
     cdef int64_t n_matches, max_matches, deadline
-    cdef int64_t compared, bound, ticks
+    cdef int64_t compared, bound
+    cdef object error
 
     def __cinit__(self, program):
         self._keep, self._pool = [], []
@@ -409,7 +410,8 @@ cdef class Matcher:
         if segments.shape[0] != self.n_bufs:
             raise ValueError("one row of segments for each buffer")
         self.n_matches, self.max_matches, self.deadline = 0, max_matches, deadline
-        self.compared = self.bound = self.ticks = 0
+        self.compared = self.bound = 0
+        self.error = None
         self.n_outs, self.n_out_sets = f.outs.n, f.out_sets.n
         self.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
         if self.outs == NULL:
@@ -435,8 +437,9 @@ cdef class Matcher:
                         status = self.search(f, 0, &free_scope)
                     if status < 0:
                         break
-            if status == -1:
-                PyErr_CheckSignals()
+            if self.error is not None:
+                error, self.error = self.error, None
+                raise error
             columns = [self._take(&self.outs[i]) for i in range(f.outs.n)]
             sets = [(self._take(&self.elems[2 * i]), self._take(&self.elems[2 * i + 1])) for i in range(f.out_sets.n)]
         finally:
@@ -550,10 +553,8 @@ cdef class Matcher:
         for i in range(lo, hi):
             self.cur[level.slot] = i
             self.compared += 1
-            if k == 0:
-                self.ticks += 1
-                if self.ticks & 1023 == 0 and self.interrupted():
-                    return -1 if self.deadline == 0 or now(NULL) < self.deadline else -3
+            if self.compared & 65535 == 0 and self.interrupted():
+                return -3 if self.deadline and now(NULL) >= self.deadline else -1
             row = at(buf.row, i, buf.n)
             good = True
             for j in range(level.distinct.n):
@@ -591,10 +592,8 @@ cdef class Matcher:
         with gil:
             try:
                 PyErr_CheckSignals()
-            except BaseException:
-                # raised again by the caller, which asks for signals once more: the flag is put back here
-                import signal
-                signal.raise_signal(signal.SIGINT)
+            except BaseException as e:  # kept for the caller: nothing can be raised from here
+                self.error = e
                 return True
         return False
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import evaluate
 from quercus.backends.local.values import Values
-from quercus.compiler.evaluate import constant
 from quercus.errors import QueryError
 from quercus.ir import expr as x
 from quercus.ir import text
+from quercus.ir.evaluate import constant
 from quercus.kernels import match
 
 if TYPE_CHECKING:

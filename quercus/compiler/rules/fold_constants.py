@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from quercus.compiler.evaluate import constant
 from quercus.compiler.homes import Home, rewrite_homes
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
+from quercus.ir.evaluate import constant
 
 
 def fold_constants(q: p.Query) -> p.Query | None:

@@ -1,0 +1,159 @@
+"""The local engine against the reference, on random queries and streams; and what is promised around a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import quercus as qc
+from quercus.compiler import SHAPES
+from tests import generate
+from tests.generate import Sample
+from tests.reference import canonical
+
+TYPES = {"id": pa.int64(), "v": pa.int64(), "f": pa.float64(), "s": pa.string(), "b": pa.bool_()}
+CHUNK = 125
+
+
+def table(events: list[dict[str, object]]) -> pa.Table:
+    """The stream with its types told, since a column may be all null."""
+    columns: dict[str, pa.Array] = {
+        "ts": pa.array([e["ts"] for e in events], pa.int64()),
+        "type": pa.array([e["type"] for e in events], pa.string()),
+    }
+    return pa.table(columns | {n: pa.array([e.get(n) for e in events], t) for n, t in TYPES.items()})
+
+
+def run(sample: Sample, **options: str) -> frozenset[object]:
+    return canonical(qc.compile(sample.query, sample.schema(), **options).run(table(sample.events)).rows())
+
+
+def agree(seeds: range, shapes: tuple[str, ...]) -> Iterator[tuple[bool, Sample]]:
+    for sample, _ in generate.valid(seeds):
+        expected = sample.answer()
+        for shape in shapes:
+            got = run(sample, shape=shape)
+            assert got == expected, f"{sample}\nshape {shape}\nmissing {expected - got}\nunexpected {got - expected}"
+        yield bool(expected), sample
+
+
+@pytest.mark.parametrize("first", range(0, 2_000, CHUNK))
+def test_the_engine_answers_as_the_reference_does(first: int) -> None:
+    seen = [found for found, _ in agree(range(first, first + CHUNK), ("auto",))]
+    assert sum(seen) > len(seen) / 3, "too few samples have matches"
+
+
+@pytest.mark.parametrize("first", range(100_000, 100_400, CHUNK))
+def test_every_shape_gives_the_same_answer(first: int) -> None:
+    assert list(agree(range(first, first + CHUNK), SHAPES))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1_000_000, 1_100_000, 1_000))
+def test_the_engine_answers_as_the_reference_does_at_length(first: int) -> None:
+    assert list(agree(range(first, first + 1_000), ("auto", "left", "stack")))
+
+
+def test_the_comparison_can_fail() -> None:
+    sample = next(s for s, _ in generate.valid(range(1_000)) if len(s.answer()) > 1)
+    assert run(sample) != frozenset(list(sample.answer())[1:])
+
+
+# What is promised around a run ----------------------------------------------------------------------------------------
+
+SCHEMA = qc.Schema({"id": "int64"})
+
+
+def stream(n: int, types: str = "AB") -> pa.Table:
+    return pa.table({"ts": np.arange(n), "type": [types[i % len(types)] for i in range(n)], "id": np.arange(n) % 7})
+
+
+def test_matches_come_by_end_then_start_then_rows() -> None:
+    found = qc.compile("PATTERN SEQ(A a, B b, A c) WITHIN 9", SCHEMA).run(stream(40)).rows()
+    order = [(m["c"], m["a"], m["b"]) for m in found]
+    assert order == sorted(order)
+    assert len(order) > 100
+
+
+def test_order_of_matches_does_not_depend_on_the_operator() -> None:
+    found = qc.compile("PATTERN AND(A a, B b) WITHIN 9", SCHEMA).run(stream(40)).rows()
+    order = [(max(m.values()), min(m.values()), m["a"], m["b"]) for m in found]
+    assert order == sorted(order)
+
+
+def test_unsorted_input_is_sorted_and_rows_name_the_input() -> None:
+    events = {"ts": [9, 1, 5], "type": ["B", "A", "B"], "id": [0, 0, 0]}
+    assert qc.compile("PATTERN SEQ(A a, B b) WITHIN 9", SCHEMA).run(events).rows() == [
+        {"a": 1, "b": 2},
+        {"a": 1, "b": 0},
+    ]
+
+
+def test_an_empty_stream_has_no_matches() -> None:
+    empty = pa.table(
+        {"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string()), "id": pa.array([], pa.int64())}
+    )
+    for query in ("PATTERN SEQ(A a, B+ b) WITHIN 9", "PATTERN A+ WITHIN 3", "PATTERN SEQ(A a, !B, [id]) WITHIN 3"):
+        assert len(qc.compile(query, SCHEMA).run(empty)) == 0
+
+
+def test_too_many_matches_stop_with_what_to_do() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 1000", SCHEMA)
+    with pytest.raises(qc.LimitExceeded, match=r"max_matches=\)") as e:
+        plan.run(stream(1_000), limits=qc.Limits(max_matches=99))
+    assert e.value.limit == "max_matches"
+    assert len(plan.run(stream(20), limits=qc.Limits(max_matches=10**6))) == 55
+
+
+def test_too_long_a_run_stops() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000", SCHEMA)
+    began = time.monotonic()
+    with pytest.raises(qc.LimitExceeded, match="max_seconds"):
+        plan.run(stream(4_000), limits=qc.Limits(max_seconds=1))
+    assert time.monotonic() - began < 10
+
+
+def test_interrupt_stops_a_run() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000", SCHEMA)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        plan.run(stream(4_000))
+    timer.join()
+    assert time.monotonic() - began < 10
+
+
+def test_sets_of_thousands_cost_no_combinations() -> None:
+    n = 20_000
+    events = {"ts": np.arange(n), "type": ["A", *["B"] * (n - 2), "C"], "id": np.zeros(n, np.int64)}
+    (found,) = qc.compile("PATTERN SEQ(A a, B+ b, C c) WITHIN 100000", SCHEMA).run(events).rows()
+    assert found["b"] == list(range(1, n - 1))
+
+
+class Counting:
+    """A backend from outside: what the registry promises is all it uses."""
+
+    name = "counting"
+
+    def supports(self, plan: qc.Plan) -> str | None:
+        return "it counts no sets" if any(b.kleene for b in plan.query.variables if hasattr(b, "kleene")) else None
+
+    def run(self, plan: qc.Plan, events: object, *, threads: int | None, limits: qc.Limits) -> int:
+        return len(plan.run(events, "local", limits=limits))
+
+
+def test_a_backend_plugs_in_from_outside() -> None:
+    qc.backends.register("counting", Counting)
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 1", SCHEMA)
+    assert plan.run(stream(10), "counting") == 5
+    assert isinstance(Counting(), qc.backends.Backend)
+    with pytest.raises(qc.QueryError, match="counting"):
+        plan.run(stream(10), "countin")
