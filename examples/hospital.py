@@ -1,7 +1,6 @@
 """Hospital hygiene: a surgical tool went back into use without being sharpened, disinfected and checked.
 
-Run it with `make demo`, or with `python examples/hospital.py` where the package is installed. The query is compiled by
-Quercus. Until the engine lands, its matches come from the brute-force reference in `tests/`.
+Run it with `make demo`, or with `python examples/hospital.py` where the package is installed.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # for tests.reference
+import quercus as qc
 
-import quercus as qc  # noqa: E402
-from tests.reference import Options, matches  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 QUERY = """\
 PATTERN SEQ(Recycle r, Wash w,
@@ -108,7 +105,7 @@ def main() -> None:
     sys.stdout.reconfigure(errors="replace")  # the tree's lines, on a terminal that cannot show them
     events = stream()
     plan = qc.compile(QUERY, SCHEMA)
-    found = matches(QUERY, events, Options(time_unit="s"))
+    found = plan.run(events)
 
     print(heading("The query"))
     print(indented(QUERY))
@@ -126,7 +123,6 @@ def main() -> None:
     print("  No warning for tool 5: it is not surgical. Tool 3: more than an hour lies between.")
     print()
     print(picture(plan))
-    print("Matches by the brute-force reference in tests/reference.py; the engine that runs plans comes next.")
 
 
 if __name__ == "__main__":
