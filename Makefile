@@ -44,7 +44,8 @@ unit-checked: build $(CHECKED)/.built
 build: build/.kernels
 
 bench: build $(VENV)/.bench
-	$(PY) -m pytest benchmarks -o python_files='bench_*.py' --benchmark-only
+	$(PY) -m pytest benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-only
+	$(PY) -m benchmarks.table
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks

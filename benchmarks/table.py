@@ -1,0 +1,136 @@
+"""One table: the engine beside DuckDB and Polars, and how its time grows. `python -m benchmarks.table [--quick]`.
+
+One run, one thread, on Arrow tables in memory with plain string types, best of some interleaved rounds. The engine's
+plan is compiled before; its time is that of `plan.run(table)`, from the Arrow table to the row numbers of all matches.
+The peers start from their own format. Every result is checked: the number of matches and the sum of each column.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks import growth, measure, peers
+from benchmarks.streams import FOLDER, stream
+from benchmarks.workloads import COUNTED, WORKLOADS, Workload
+
+ENGINES = ("quercus", "duckdb", "polars")
+
+
+def compared(rounds: int) -> list[dict[str, Any]]:
+    """Every workload on the engine and on both peers."""
+    streams = {name: stream(name) for name in sorted({w.stream for w in WORKLOADS.values()})}
+    con, frames = peers.duckdb_with(streams), peers.polars_with(streams)
+    found = []
+    for w in WORKLOADS.values():
+        table = streams[w.stream]
+        actions = [partial(w.compile().run, table), partial(peers.DUCKDB[w.name], con)]
+        actions.append(partial(peers.POLARS[w.name], frames))
+        if w.name == "W5":
+            actions.append(partial(peers.polars_w5_unsorted, frames))
+        matches = actions[0]()
+        rows = [b.rows for b in matches.bound]
+        expected = (w.count, [int(r.sum()) for r in rows])
+
+        def look(number: int, result: Any, w: Workload = w, expected: Any = expected) -> None:
+            if number == 0:
+                got: Any = (len(result), [int(b.rows.sum()) for b in result.bound])
+            else:
+                got = peers.summary(result, con)
+            if got != expected:
+                raise AssertionError(f"{w.name}: engine {number} found {got}, expected {expected}")
+
+        best = measure.interleaved(actions, rounds, look)
+        outputs = [a for b in matches.bound for a in (b.rows, b.offsets) if a is not None]
+        found.append(_entry(w, table, best, outputs, rounds))
+    return found
+
+
+def _entry(w: Workload, table: pa.Table, best: list[measure.Best], outputs: list[Any], rounds: int) -> dict[str, Any]:
+    seconds = {name: b.wall for name, b in zip(ENGINES, best, strict=False)}
+    extra = {"polars, sets in any order": best[3].wall} if len(best) > 3 else {}
+    floor = {"types": measure.pass_over_types(table, rounds), "copy": measure.copy_of(outputs, rounds)}
+    return {
+        "workload": w.name,
+        "what": w.what,
+        "query": w.query,
+        "stream": w.stream,
+        "matches": w.count,
+        "seconds": {**seconds, **extra},
+        "cpu_seconds": {name: b.cpu for name, b in zip(ENGINES, best, strict=False)},
+        "ratio": min(seconds["duckdb"], seconds["polars"]) / seconds["quercus"],
+        "target": w.target,
+        "ns_per_event": seconds["quercus"] / len(table) * 1e9,
+        "ns_per_match": seconds["quercus"] / w.count * 1e9,
+        "floor": floor,
+    }
+
+
+def print_compared(found: list[dict[str, Any]]) -> None:
+    print(
+        f"{'':3}{'':28}{'matches':>9} {'Quercus':>9} {'DuckDB':>9} {'Polars':>9} {'ratio':>7} {'target':>7}"
+        f"  {'':6} {'ns/event':>8} {'ns/match':>8} {'types':>7} {'copy':>7}"
+    )
+    for e in found:
+        ms = {k: 1e3 * v for k, v in e["seconds"].items()}
+        verdict = "met" if e["ratio"] >= e["target"] else "MISSED"
+        print(
+            f"{e['workload']:3}{e['what']:28}{e['matches']:9,} {ms['quercus']:9.2f} {ms['duckdb']:9.2f}"
+            f" {ms['polars']:9.2f} {e['ratio']:6.2f}x {e['target']:6.1f}x  {verdict:6} {e['ns_per_event']:8.1f}"
+            f" {e['ns_per_match']:8.1f} {1e3 * e['floor']['types']:7.2f} {1e3 * e['floor']['copy']:7.2f}"
+        )
+    print("Times in ms. The ratio is over the better peer. Floors: a pass over the type column, a copy of the output.")
+    loose = next((e["seconds"] for e in found if "polars, sets in any order" in e["seconds"]), None)
+    if loose is not None:
+        other, own = loose["polars, sets in any order"], loose["quercus"]
+        print(f"W5 on Polars with sets in any order: {1e3 * other:.2f} ms, {other / own:.2f}x (not what is asked).")
+    print(f"{COUNTED.name} (AGG COUNT without listing the matches) does not exist yet, nor does streaming: left out.")
+
+
+def print_growth(title: str, rows: list[dict[str, Any]]) -> None:
+    print(f"\n{title:36}{'matches':>11} {'ms':>9} {'ns/event':>9} {'ns/match':>9}")
+    for r in rows:
+        each = f"{r['seconds'] / r['matches'] * 1e9:9.1f}" if r["matches"] else f"{'-':>9}"
+        ns = r["seconds"] / r["events"] * 1e9
+        print(f"{r['of']:36}{r['matches']:11,} {1e3 * r['seconds']:9.2f} {ns:9.1f} {each}", flush=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__)
+    options.add_argument("--quick", action="store_true", help="fewer rounds, up to 1,000,000 events")
+    options.add_argument("--rounds", type=int, help="repetitions of everything (default 11, quick 3)")
+    given = options.parse_args()
+    rounds = given.rounds or (3 if given.quick else 11)
+    few = max(3, rounds // 3)
+    pa.set_cpu_count(1)
+
+    facts = measure.machine()
+    libraries = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
+    print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}; Python {facts['python']}, {libraries}")
+    print(f"One thread, best of {rounds} interleaved rounds.\n", flush=True)
+    workloads = compared(rounds)
+    print_compared(workloads)
+    grown: dict[str, list[dict[str, Any]]] = {}
+    measured = {
+        "W1, more events": partial(growth.with_events, few, quick=given.quick),
+        "W1, longer window (x1: 100)": partial(growth.with_window, few),
+        "longer pattern": partial(growth.with_length, few),
+    }
+    for title, rows in measured.items():
+        grown[title] = rows()
+        print_growth(title, grown[title])
+    small = growth.small(rounds)
+    print(f"\n{'compile + run, 100 events':36}{'ms':>11}   (target: under 5)")
+    for name, seconds in small.items():
+        print(f"{name:36}{1e3 * seconds:11.2f}")
+    results = {"machine": facts, "rounds": rounds, "workloads": workloads, "growth": grown, "small": small}
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
