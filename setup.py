@@ -18,8 +18,7 @@ DIRECTIVES = {
     "boundscheck": CHECKED,
     "wraparound": False,  # no kernel indexes from the end; under boundscheck a negative index is then an error
     "initializedcheck": CHECKED,
-    "nonecheck": CHECKED,
-    "overflowcheck": CHECKED,
+    "nonecheck": False,  # a check of self needs the GIL, which the kernels run without
     "cdivision": not CHECKED,
     "embedsignature": True,
     "show_performance_hints": not CHECKED,  # a checked build is slower on purpose

@@ -312,9 +312,6 @@ def test_plans_that_were_wrong_once(shape: str, query: str) -> None:
     check_plan(compiled(query, shape))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="joins do not place a [attr] that stands in a branch and names another's variable"
-)
 @pytest.mark.parametrize("shape", ["left", "right", "bushy", "inner"])
 def test_agreement_inside_a_branch(shape: str) -> None:
     check_plan(compiled("PATTERN SEQ(OR((B+ a or A b, [id]), D c), A e) WITHIN 9", shape))

@@ -184,7 +184,12 @@ class _Arranger:
             return self.components[tree].node, ()
         (left, known_left), (right, known_right) = self._make(tree[0]), self._make(tree[1])
         lm, rm = shapes.mask(tree[0]), shapes.mask(tree[1])
-        ready = [c for c, needs, _ in self.predicates if needs & (lm | rm) == needs and needs & lm and needs & rm]
+        alone = {m for m, side in ((lm, tree[0]), (rm, tree[1])) if isinstance(side, int)}
+        ready = [
+            c
+            for c, needs, _ in self.predicates
+            if (needs & lm and needs & rm and needs & (lm | rm) == needs) or needs in alone
+        ]
         equal, where, known = self._needed(ready, known_left + known_right)
         sides = [isinstance(k, t.Buffer) and k.kleene for k in (left, right)]
         rows = self.rows(lm | rm)

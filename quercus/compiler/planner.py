@@ -237,7 +237,7 @@ class _Planner:
                 here = tuple(k.expr for k in (*mine, *stands_here))
                 built = self.root(b.body, here, (*path, i), tests, outer)
             else:
-                stands = [t.Predicate(c) for c in b.where]
+                stands = self.inside(tuple(t.Predicate(c) for c in b.where), own, bound_here)
                 inside = [k for k in stands if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
                 built = self.build(b.body, mine + tuple(inside), (*path, i))
                 escaped += [

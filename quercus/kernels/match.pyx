@@ -14,7 +14,7 @@ from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
 from libc.stdlib cimport abort, calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
-from libc.time cimport time as now
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 import numpy as np
 
@@ -25,12 +25,16 @@ cdef extern from *:
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
+    #define c_mod(a, b) ((a) % (b))
+    #define c_div(a, b) ((a) / (b))
     #define lowest_bit(w) __builtin_ctzll(w)
     #define count_bits(w) __builtin_popcountll(w)
     """
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
+    int64_t c_mod(int64_t a, int64_t b) noexcept nogil
+    double c_div(double a, double b) noexcept nogil
     int lowest_bit(uint64_t w) noexcept nogil
     int count_bits(uint64_t w) noexcept nogil
 
@@ -124,6 +128,8 @@ cdef struct Set:
     Py_ssize_t* cands
     Py_ssize_t n_cands
     Py_ssize_t cand_cap
+    Py_ssize_t hint_lo
+    Py_ssize_t hint_hi
 
 cdef struct Pair:           # two sets whose elements must be in order, be different events, or agree on a column
     int kind                # 0 before, 1 distinct, 2 same (int64), 3 same (float64)
@@ -131,6 +137,10 @@ cdef struct Pair:           # two sets whose elements must be in order, be diffe
     int b
     int col_a
     int col_b
+
+cdef struct Limit:          # a negated leaf between a component and the next
+    int component
+    int buf
 
 cdef struct Flat:
     int n_levels
@@ -146,6 +156,13 @@ cdef struct Flat:
     Pair* pairs
     bint root
     bint plain_last         # the last level needs no look at single events
+    bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
+    int chain_win
+    int n_limits
+    Limit* limits
+    int64_t** next_         # for each component but the last: the first later event of the next component
+    int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
+    int64_t* upto           # for each component: the first event not before the last component's
 
 cdef struct Group:
     Ints slots
@@ -198,6 +215,12 @@ cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:
 cdef inline int64_t sat_sub(int64_t a, int64_t b) noexcept nogil:
     cdef int64_t r
     return (INT64_MIN if b > 0 else INT64_MAX) if sub_overflows(a, b, &r) else r
+
+
+cdef inline int64_t monotonic() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec * <int64_t> 1000000000 + now.tv_nsec
 
 
 cdef inline int64_t at(const int64_t* v, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
@@ -264,7 +287,7 @@ cdef class Matcher:
     cdef int n_out_sets
     cdef int64_t start_ts, end_ts, start_pos, end_pos
     cdef int64_t n_matches, max_matches, deadline
-    cdef int64_t compared, bound
+    cdef int64_t compared, bound, ticks
     cdef object error
 
     def __cinit__(self, program):
@@ -337,12 +360,31 @@ cdef class Matcher:
         f.pairs = <Pair*> self._alloc(f.n_pairs * sizeof(Pair))
         for j, (kind, a, b, col_a, col_b) in enumerate(source.pairs):
             f.pairs[j] = Pair(kind, a, b, col_a, col_b)
+        f.chain, f.chain_win = source.chain is not None, source.chain if source.chain is not None else 0
+        f.n_limits = len(source.limits)
+        f.limits = <Limit*> self._alloc(f.n_limits * sizeof(Limit))
+        for j, (component, buf) in enumerate(source.limits):
+            f.limits[j] = Limit(component, buf)
+        if f.chain:
+            self._chain_memory(f)
         f.root = source.root
         last = source.levels[len(source.levels) - 1] if source.levels else None
         f.plain_last = bool(
             source.root and last is not None and not source.sets and not source.counted and not source.negations and not source.tests
             and not last.distinct and not last.preds and not last.negations and last.previous < 0
         )
+
+    cdef _chain_memory(self, Flat* f):
+        cdef int i, j
+        f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
+        for i in range(f.n_levels - 1):
+            f.next_[i] = <int64_t*> self._alloc(self.component(f, i).n * sizeof(int64_t))
+        for j in range(f.n_limits):
+            i = f.limits[j].component
+            if f.limit[i] == NULL:
+                f.limit[i] = <int64_t*> self._alloc(self.component(f, i).n * sizeof(int64_t))
 
     # memory and conversions
 
@@ -396,11 +438,11 @@ cdef class Matcher:
 
     # running
 
-    def run(self, int flat, const int64_t[:, ::1] segments, int64_t max_matches, int64_t deadline):
+    def run(self, int flat, const int64_t[:, ::1] segments, int64_t max_matches, int64_t max_nanoseconds):
         """Match one alternative over each segment (a key's part of every buffer).
 
         `segments[b, k]` is where segment k of buffer b begins, `segments[b, k + 1]` where it ends. Returns (status, columns, sets):
-        a column of event rows per plain variable, and (offsets, rows) per set.
+        a column of event rows per plain variable, and (offsets, rows) per set. A negative `max_nanoseconds` is no limit.
         """
         cdef Flat* f = &self.flats[flat]
         cdef Py_ssize_t k, n_segments = segments.shape[1] - 1
@@ -409,8 +451,9 @@ cdef class Matcher:
         cdef Bounds free_scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
         if segments.shape[0] != self.n_bufs:
             raise ValueError("one row of segments for each buffer")
-        self.n_matches, self.max_matches, self.deadline = 0, max_matches, deadline
-        self.compared = self.bound = 0
+        self.n_matches, self.max_matches = 0, max_matches
+        self.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
+        self.compared = self.bound = self.ticks = 0
         self.error = None
         self.n_outs, self.n_out_sets = f.outs.n, f.out_sets.n
         self.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
@@ -434,7 +477,7 @@ cdef class Matcher:
                         self.bufs[i].lo = segments[i, k]
                         self.bufs[i].hi = segments[i, k + 1]
                     if status == 0:
-                        status = self.search(f, 0, &free_scope)
+                        status = self.chain(f) if f.chain else self.search(f, 0, &free_scope)
                     if status < 0:
                         break
             if self.error is not None:
@@ -553,8 +596,9 @@ cdef class Matcher:
         for i in range(lo, hi):
             self.cur[level.slot] = i
             self.compared += 1
-            if self.compared & 65535 == 0 and self.interrupted():
-                return -3 if self.deadline and now(NULL) >= self.deadline else -1
+            r = self.tick()
+            if r < 0:
+                return r
             row = at(buf.row, i, buf.n)
             good = True
             for j in range(level.distinct.n):
@@ -586,22 +630,163 @@ cdef class Matcher:
                 return r
         return 0
 
-    cdef bint interrupted(self) noexcept nogil:
-        if self.deadline and now(NULL) >= self.deadline:
-            return True
+    # a SEQ of plain components: FAEM's and NEEL's stacks with pointers, from the last component backwards
+
+    cdef inline int level_of(self, Flat* f, int component) noexcept nogil:
+        """Levels are bound last, first, then the rest."""
+        return 0 if component == f.n_levels - 1 else component + 1
+
+    cdef inline Buf* component(self, Flat* f, int i) noexcept nogil:
+        return &self.bufs[self.slot_buf[f.levels[self.level_of(f, i)].slot]]
+
+    cdef void point(self, Flat* f) noexcept nogil:
+        """Pointers of this segment: from each event to the first later one of the next component."""
+        cdef int i, k
+        cdef Buf* a
+        cdef Buf* b
+        cdef Buf* x
+        cdef Py_ssize_t j, p, q
+        cdef int64_t bound
+        for i in range(f.n_levels - 1):
+            a, b = self.component(f, i), self.component(f, i + 1)
+            p = b.lo
+            for j in range(a.lo, a.hi):
+                while p < b.hi and b.order_[p] <= a.order_[j]:
+                    p += 1
+                f.next_[i][j] = p
+            if f.limit[i] != NULL:
+                for j in range(a.lo, a.hi):
+                    f.limit[i][j] = b.hi
+        for k in range(f.n_limits):
+            i = f.limits[k].component
+            a, b, x = self.component(f, i), self.component(f, i + 1), &self.bufs[f.limits[k].buf]
+            p, q = x.lo, b.lo
+            for j in range(a.lo, a.hi):
+                while p < x.hi and x.order_[p] <= a.order_[j]:
+                    p += 1
+                if p == x.hi:
+                    break
+                bound = x.order_[p]
+                while q < b.hi and b.order_[q] <= bound:
+                    q += 1
+                if q < f.limit[i][j]:
+                    f.limit[i][j] = q
+
+    cdef int chain(self, Flat* f) noexcept nogil:
+        cdef int k = f.n_levels, i, r
+        cdef Level* last = &f.levels[0]
+        cdef Buf* end = self.component(f, k - 1)
+        cdef Buf* first = self.component(f, 0)
+        cdef Buf* mid
+        cdef Win* w = &self.wins[f.chain_win]
+        cdef const int64_t* end_at = end.pos if w.count else end.ts
+        cdef const int64_t* first_at = first.pos if w.count else first.ts
+        cdef Py_ssize_t e, a, lo = first.lo, hi = first.lo
+        cdef int64_t least
+        self.point(f)
+        for i in range(k):
+            f.upto[i] = self.component(f, i).lo
+        for e in range(end.lo, end.hi):
+            self.cur[last.slot] = e
+            self.compared += 1
+            least = sat_sub(end_at[e], w.size)
+            while hi < first.hi and first.order_[hi] < end.order_[e]:
+                hi += 1
+            while lo < hi and first_at[lo] < least:
+                lo += 1
+            for i in range(1, k - 1):
+                mid = self.component(f, i)
+                while f.upto[i] < mid.hi and mid.order_[f.upto[i]] < end.order_[e]:
+                    f.upto[i] += 1
+            if lo >= hi or (k > 2 and f.next_[0][lo] >= f.upto[1]):
+                continue
+            r = self.passes(last)
+            if r < 0:
+                return r
+            if not r:
+                continue
+            if k == 2 and f.plain_last and f.limit[0] == NULL:
+                r = self.emit_range(f, f.levels[1].slot, first, lo, hi)
+                if r != 0:
+                    return r
+                continue
+            for a in range(lo, hi):
+                if k > 2 and f.next_[0][a] >= f.upto[1]:
+                    break   # pointers only move forward: no later event has a partner either
+                r = self.link(f, 0, a, e)
+                if r < 0:
+                    return r
+        return 0
+
+    cdef int link(self, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept nogil:
+        """Bind component i to an event, then the next ones along the pointers."""
+        cdef int k = f.n_levels, r
+        cdef Level* level = &f.levels[i + 1]
+        cdef Py_ssize_t lo, hi, j
+        cdef Buf* b
+        self.cur[level.slot] = at_
+        self.compared += 1
+        r = self.tick()
+        if r < 0:
+            return r
+        if i == k - 2 and f.limit[i] != NULL and f.limit[i][at_] <= e:
+            return 0
+        r = self.passes(level)
+        if r <= 0:
+            return r
+        self.bound += 1
+        if i == k - 2:
+            return self.complete(f, NULL)
+        lo, hi = f.next_[i][at_], f.upto[i + 1]
+        if f.limit[i] != NULL and f.limit[i][at_] < hi:
+            hi = f.limit[i][at_]
+        if lo >= hi:
+            return 0
+        b = self.component(f, i + 1)
+        if i + 1 == k - 2 and f.plain_last and f.limit[i + 1] == NULL:
+            return self.emit_range(f, f.levels[i + 2].slot, b, lo, hi)
+        for j in range(lo, hi):
+            if i + 1 < k - 2 and f.next_[i + 1][j] >= f.upto[i + 2]:
+                break
+            r = self.link(f, i + 1, j, e)
+            if r < 0:
+                return r
+        return 0
+
+    cdef int passes(self, Level* level) noexcept nogil:
+        """Predicates and early negations of a level: 1 when all hold."""
+        cdef int j, r
+        for j in range(level.preds.n):
+            if not self.holds(level.preds.v[j]):
+                return 0
+        for j in range(level.negs.n):
+            r = self.exists(level.negs.v[j])
+            if r != 0:
+                return r if r < 0 else 0
+        return 1
+
+    cdef inline int tick(self) noexcept nogil:
+        """Now and then, look at the clock and at signals: 0 to go on."""
+        self.ticks += 1
+        return self.pause() if self.ticks & 65535 == 0 else 0
+
+    cdef int pause(self) noexcept nogil:
+        if self.deadline and monotonic() >= self.deadline:
+            return -3
         with gil:
             try:
                 PyErr_CheckSignals()
             except BaseException as e:  # kept for the caller: nothing can be raised from here
                 self.error = e
-                return True
-        return False
+                return -1
+        return 0
 
     # completing a match
 
     cdef int complete(self, Flat* f, Bounds* scope) noexcept nogil:
         cdef int i, j
         cdef Set* s
+        cdef Py_ssize_t lo = 0, hi = 0, e
         for i in range(f.counted.n):
             s = &self.sets[f.counted.v[i]]
             s.n = 0
@@ -612,6 +797,17 @@ cdef class Matcher:
                 s.n += 1
         if f.sets.n == 0:
             return self.finish(f)
+        if f.sets.n == 1 and f.n_pairs == 0:
+            s = &self.sets[f.sets.v[0]]
+            if s.preds.n == 0 and s.distinct.n == 0:
+                self.set_interval(s, &lo, &hi)
+                if lo < hi and self.fits(s, lo, hi - 1):
+                    if grow(s, hi - lo):
+                        return -5
+                    for e in range(hi - lo):
+                        s.elems[e] = lo + e
+                    s.n = hi - lo
+                    return self.finish(f)
         for i in range(f.sets.n):
             if self.candidates(&self.sets[f.sets.v[i]]):
                 return -5
@@ -619,15 +815,24 @@ cdef class Matcher:
             return self.runs(f, &self.sets[f.sets.v[0]])
         return self.cliques(f)
 
-    cdef int candidates(self, Set* s) noexcept nogil:
-        """The events that could be elements, each by itself."""
+    cdef bint fits(self, Set* s, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Whether two elements fit into every window of their set."""
+        cdef Buf* buf = &self.bufs[self.slot_buf[s.slot]]
+        cdef const int64_t* v
+        cdef int k
+        for k in range(s.wins.n):
+            v = buf.pos if self.wins[s.wins.v[k]].count else buf.ts
+            if sat_sub(v[j], v[i]) > self.wins[s.wins.v[k]].size:
+                return False
+        return True
+
+    cdef void set_interval(self, Set* s, Py_ssize_t* lo, Py_ssize_t* hi) noexcept nogil:
+        """The part of a set's buffer between its neighbours and inside what is left of its windows."""
         cdef Buf* buf = &self.bufs[self.slot_buf[s.slot]]
         cdef Bounds b = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
-        cdef Py_ssize_t lo = 0, hi = 0, i
         cdef int j, k, slot
         cdef int64_t v, low, high
         cdef Win* w
-        cdef bint good
         for j in range(s.after.n):
             b.lo_order = max(b.lo_order, self.order_of(s.after.v[j]))
         for j in range(s.before.n):
@@ -645,7 +850,17 @@ cdef class Matcher:
                 b.lo_pos, b.hi_pos = max(b.lo_pos, sat_sub(high, w.size)), min(b.hi_pos, sat_add(low, w.size))
             else:
                 b.lo_ts, b.hi_ts = max(b.lo_ts, sat_sub(high, w.size)), min(b.hi_ts, sat_add(low, w.size))
-        self.interval(buf, &b, &lo, &hi)
+        lo[0], hi[0] = s.hint_lo, s.hint_hi
+        self.interval(buf, &b, lo, hi)
+        s.hint_lo, s.hint_hi = lo[0], hi[0]
+
+    cdef int candidates(self, Set* s) noexcept nogil:
+        """The events that could be elements, each by itself."""
+        cdef Buf* buf = &self.bufs[self.slot_buf[s.slot]]
+        cdef Py_ssize_t lo = 0, hi = 0, i
+        cdef int j
+        cdef bint good
+        self.set_interval(s, &lo, &hi)
         s.n_cands = 0
         if hi <= lo:
             return 0
@@ -676,11 +891,8 @@ cdef class Matcher:
 
     cdef int runs(self, Flat* f, Set* s) noexcept nogil:
         """One set: its maximal sets are the maximal runs of candidates that fit every window."""
-        cdef Buf* buf = &self.bufs[self.slot_buf[s.slot]]
         cdef Py_ssize_t i, j = 0, last = -1
-        cdef int k, r
-        cdef Win* w
-        cdef const int64_t* v
+        cdef int r
         if s.n_cands == 0:
             s.n = 0
             return self.finish(f) if s.least == 0 else 0
@@ -688,15 +900,9 @@ cdef class Matcher:
             if j < i:
                 j = i
             while j + 1 < s.n_cands:
-                for k in range(s.wins.n):
-                    w = &self.wins[s.wins.v[k]]
-                    v = buf.pos if w.count else buf.ts
-                    if sat_sub(v[s.cands[j + 1]], v[s.cands[i]]) > w.size:
-                        break
-                else:
-                    j += 1
-                    continue
-                break
+                if not self.fits(s, s.cands[i], s.cands[j + 1]):
+                    break
+                j += 1
             if j > last:
                 last = j
                 if grow(s, j - i + 1):
@@ -764,7 +970,7 @@ cdef class Matcher:
             total += s.n_cands
         if total > 8192:
             return -4
-        words = (total + 63) // 64 if total else 1
+        words = ((total + 63) >> 6) if total else 1
         owner = <int*> malloc((total + 1) * sizeof(int))
         item = <Py_ssize_t*> malloc((total + 1) * sizeof(Py_ssize_t))
         graph = <uint64_t*> calloc(total * words + 1, sizeof(uint64_t))
@@ -779,11 +985,11 @@ cdef class Matcher:
                     owner[n], item[n] = f.sets.v[a], s.cands[i]
                     n += 1
             for i in range(total):
-                start[words + i // 64] |= (<uint64_t> 1) << (i % 64)
+                start[words + (i >> 6)] |= (<uint64_t> 1) << (i & 63)
                 for j in range(i):
                     if self.compatible(f, owner[i], item[i], owner[j], item[j]):
-                        graph[i * words + j // 64] |= (<uint64_t> 1) << (j % 64)
-                        graph[j * words + i // 64] |= (<uint64_t> 1) << (i % 64)
+                        graph[i * words + (j >> 6)] |= (<uint64_t> 1) << (j & 63)
+                        graph[j * words + (i >> 6)] |= (<uint64_t> 1) << (i & 63)
             r = self.expand(f, owner, item, graph, total, words, start, start + words, start + 2 * words)
         free(owner)
         free(item)
@@ -799,13 +1005,16 @@ cdef class Matcher:
         cdef int count, best = -1, r
         cdef uint64_t any_open = 0, any_closed = 0, bits
         cdef uint64_t* next_
+        r = self.tick()
+        if r < 0:
+            return r
         for w in range(words):
             any_open |= open_[w]
             any_closed |= closed[w]
         if any_open == 0:
             return self.report(f, owner, item, total, chosen) if any_closed == 0 else 0
         for u in range(total):
-            if not ((open_[u // 64] | closed[u // 64]) >> (u % 64)) & 1:
+            if not ((open_[(u >> 6)] | closed[(u >> 6)]) >> (u & 63)) & 1:
                 continue
             count = 0
             for w in range(words):
@@ -822,13 +1031,13 @@ cdef class Matcher:
                 i = w * 64 + lowest_bit(bits)
                 bits &= bits - 1
                 memcpy(next_, chosen, words * sizeof(uint64_t))
-                next_[i // 64] |= (<uint64_t> 1) << (i % 64)
+                next_[(i >> 6)] |= (<uint64_t> 1) << (i & 63)
                 for u in range(words):
                     next_[words + u] = open_[u] & graph[i * words + u]
                     next_[2 * words + u] = closed[u] & graph[i * words + u]
                 r = self.expand(f, owner, item, graph, total, words, next_, next_ + words, next_ + 2 * words)
-                open_[i // 64] &= ~((<uint64_t> 1) << (i % 64))
-                closed[i // 64] |= (<uint64_t> 1) << (i % 64)
+                open_[(i >> 6)] &= ~((<uint64_t> 1) << (i & 63))
+                closed[(i >> 6)] |= (<uint64_t> 1) << (i & 63)
             if r != 0:
                 break
         free(next_)
@@ -841,7 +1050,7 @@ cdef class Matcher:
         for a in range(f.sets.n):
             self.sets[f.sets.v[a]].n = 0
         for i in range(total):
-            if (chosen[i // 64] >> (i % 64)) & 1:
+            if (chosen[(i >> 6)] >> (i & 63)) & 1:
                 s = &self.sets[owner[i]]
                 if grow(s, s.n + 1):
                     return -5
@@ -1027,7 +1236,7 @@ cdef class Matcher:
                 elif op == COUNT_:
                     vi[top] = self.sets[a].n
                 elif op == GROUP_I or op == GROUP_F:
-                    known[top] = self.group(op, a, b, self.code[pc + 2] // 8, self.code[pc + 2] % 8, &vi[top], &vf[top])
+                    known[top] = self.group(op, a, b, self.code[pc + 2] >> 3, self.code[pc + 2] & 7, &vi[top], &vf[top])
                 else:
                     known[top] = 0
             elif op == TO_F:
@@ -1122,7 +1331,7 @@ cdef class Matcher:
             if wi == 0:
                 known[0] = 0
             else:
-                vi[0] = 0 if wi == -1 else vi[0] % wi
+                vi[0] = 0 if wi == -1 else c_mod(vi[0], wi)
         elif op == ADD_F:
             vf[0] = vf[0] + wf
         elif op == SUB_F:
@@ -1133,7 +1342,7 @@ cdef class Matcher:
             if wf == 0:
                 known[0] = 0
             else:
-                vf[0] = vf[0] / wf
+                vf[0] = c_div(vf[0], wf)
         elif op == MOD_F:
             if wf == 0:
                 known[0] = 0
@@ -1191,7 +1400,7 @@ cdef class Matcher:
         if n == 0 or not sound:
             return 0
         if function == AVG_:
-            vf[0] = total_f / n
+            vf[0] = c_div(total_f, <double> n)
         elif ints:
             vi[0] = total_i
         else:

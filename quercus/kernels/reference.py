@@ -65,3 +65,12 @@ def route_codes(
         for row, code in enumerate(codes.tolist())
     ]
     return _split(wanted, names, first_row)
+
+
+def group_by_code(codes: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The twin of ``group.group_by_code``."""
+    if any(c >= count for c in codes.tolist()):
+        raise ValueError("a code beyond the count")
+    groups: list[list[int]] = [[i for i, c in enumerate(codes.tolist()) if c == k] for k in range(count)]
+    starts = np.cumsum([0, *(len(g) for g in groups)], dtype=np.int64)
+    return np.array([i for g in groups for i in g], dtype=np.int64), starts

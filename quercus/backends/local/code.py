@@ -57,9 +57,11 @@ class Code:
         self._op("eq_f" if wide else "eq_i")
         return self._done(start, over)
 
-    def pair_column(self, c: x.Column, n: Name) -> tuple[int, int]:
-        """The kind of set pair that compares a column, and the column."""
-        return (3 if c.type == "float64" else 2), self._column(c, n)
+    def pair_columns(self, a: x.Column, m: Name, b: x.Column, n: Name) -> tuple[int, int, int]:
+        """The kind of set pair that compares two columns, and the columns; as floats where either is one."""
+        if "float64" not in (a.type, b.type):
+            return 2, self._column(a, m), self._column(b, n)
+        return 3, self._column(_as_float(a), m), self._column(_as_float(b), n)
 
     def finish(self) -> None:
         """Rank all strings together: code point order is the order of UTF-8 bytes."""
@@ -217,6 +219,10 @@ class Code:
             kind = self.events.schema.attribute("", e.attr) or "float64"
         column = self._column(x.Column(e.var, e.attr, kind), n)
         self._op(f"group_{_suffix(e.type)}", n.set, column * 8 + match.GROUP_FUNCTIONS.index(e.name))
+
+
+def _as_float(c: x.Column) -> x.Expr:
+    return c if c.type == "float64" else x.Arithmetic("*", c, x.Const(1.0, "float64"), "float64")
 
 
 def _suffix(kind: str) -> str:

@@ -7,6 +7,7 @@ beforehand; only what compares variables is left for the matcher.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from quercus.backends.local.flat import Flat, FlatNegation, is_local
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
+from quercus.kernels import group
 
 Index = NDArray[np.int64]
 
@@ -100,6 +102,9 @@ class FlatSpec:
     out_sets: list[int] = field(factory=list)
     slots: list[int] = field(factory=list)
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
+    chain: int | None = None  # the window of a SEQ of plain components, which needs no search
+    limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
+    natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
 
@@ -159,6 +164,8 @@ class Compiler:
         for g in f.negations:
             self._negation(spec, g, names, seen, level_of)
         if root:
+            self._chain(spec, f, names)
+            spec.natural = bool(spec.chain is not None and not spec.sets and not spec.counted)
             spec.variables = [n.var for n in names.values() if n.set is None]
             spec.outs = [names[v].slots[0] for v in spec.variables]
             spec.set_variables = [n.var for n in names.values() if n.set is not None]
@@ -311,7 +318,7 @@ class Compiler:
         m, n = seen[a.var], seen[b.var]
         if a.var == b.var:
             if m.set is not None and not m.slots:
-                kind, col = self.code.pair_column(a, m)
+                kind, col, _ = self.code.pair_columns(a, m, a, m)
                 spec.pairs.append((kind, m.set, m.set, col, col))
             for i, s in enumerate(m.slots):
                 for u in m.slots[i + 1 :]:
@@ -320,7 +327,7 @@ class Compiler:
             return
         both_open = all(k.var in names and k.set is not None and not k.slots for k in (m, n))
         if both_open:
-            (kind, col_a), (_, col_b) = self.code.pair_column(a, m), self.code.pair_column(b, n)
+            kind, col_a, col_b = self.code.pair_columns(a, m, b, n)
             assert m.set is not None
             assert n.set is not None
             spec.pairs.append((kind, m.set, n.set, col_a, col_b))
@@ -370,6 +377,37 @@ class Compiler:
             assert n.element is not None
             chosen, over = {v: n.element}, n.set
         return self.code.predicate(e, seen, chosen, over=over)
+
+    def _chain(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
+        """Notice a SEQ of plain components in one window; leaf negations between neighbours become limits."""
+        order = [b.var for b in f.buffers if names[b.var].slots]
+        slots = [names[v].slots[0] for v in order]
+        total = all((a, b) in f.before for i, a in enumerate(order) for b in order[i + 1 :])
+        single = all(len(names[v].slots) == 1 for v in order)
+        windows = {number for level in spec.levels for number, _ in level.reach}
+        if len(order) < 2 or not total or not single or len(windows) != 1 or spec.counted:
+            return
+        (window,) = windows
+        if set(self.program.windows[window].slots) != set(slots):
+            return
+        spec.chain = window
+        for level in spec.levels:
+            for number in list(level.negations):
+                limit = self._limit(self.program.negations[number], slots)
+                if limit is not None:
+                    level.negations.remove(number)
+                    spec.limits.append(limit)
+
+    def _limit(self, g: NegationSpec, slots: list[int]) -> tuple[int, int] | None:
+        """(component, buffer), when nothing but a leaf without conditions is negated between two neighbours."""
+        if len(g.bodies) != 1 or g.left or g.right or g.exclude_slots or g.exclude_sets:
+            return None
+        body = self.program.flats[g.bodies[0]]
+        bare = len(body.levels) == 1 and not body.levels[0].preds and not body.negations and not body.tests
+        for i, (a, b) in enumerate(pairwise(slots)):
+            if bare and g.after == [([a], [])] and g.before == [([b], [])]:
+                return i, self.program.slots[body.levels[0].slot]
+        return None
 
     # negations
 
@@ -424,8 +462,8 @@ class BufferSource:
         if codes is not None:
             if self.tree.partition_by:  # events of no key belong to no stream
                 at, codes = at[codes >= 0], codes[codes >= 0]
-            order = np.argsort(codes, kind="stable")
-            at, codes = np.ascontiguousarray(at[order]), np.ascontiguousarray(codes[order])
+            order = _by_code(codes)
+            at, codes = at[order], codes[order]
         pos = at if self.positions is None else np.ascontiguousarray(self.positions[at])
         return BufferData(np.ascontiguousarray(self.events.ts[at]), pos, at, codes)
 
@@ -454,12 +492,25 @@ class BufferSource:
         return positions
 
 
+def _by_code(codes: Index) -> Index:
+    """A stable order that brings equal keys together; by counting, where the codes are dense."""
+    least, most = (int(codes.min()), int(codes.max())) if len(codes) else (0, -1)
+    if least >= 0 and most <= 4 * len(codes) + 1024:
+        return group.group_by_code(codes, most + 1)[0]
+    return np.argsort(codes, kind="stable")
+
+
 def segments(buffers: list[BufferData]) -> NDArray[np.int64]:
     """Where each key's part of each buffer begins: one row a buffer, one column a key, and the end."""
     if not buffers or buffers[0].codes is None:
         return np.array([[0, len(b.ts)] for b in buffers], dtype=np.int64).reshape(len(buffers), 2)
-    keys = np.unique(np.concatenate([b.codes for b in buffers if b.codes is not None]))
-    starts = [np.r_[np.searchsorted(b.codes, keys), len(b.ts)] for b in buffers if b.codes is not None]
+    coded = [b.codes for b in buffers if b.codes is not None]
+    most = max((int(c[-1]) for c in coded if len(c)), default=-1)
+    if most <= sum(len(c) for c in coded) and not any(len(c) and c[0] < 0 for c in coded):
+        keys = np.arange(most + 1)
+    else:
+        keys = np.unique(np.concatenate(coded))
+    starts = [np.r_[np.searchsorted(c, keys), len(c)] for c in coded]
     return np.ascontiguousarray(np.array(starts, dtype=np.int64).reshape(len(buffers), len(keys) + 1))
 
 

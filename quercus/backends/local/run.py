@@ -29,25 +29,33 @@ def run_plan(plan: Plan, events: object, limits: Limits) -> Matches:
     return Matches(stream.table, plan.schema, plan.query, found)
 
 
-def find(plan: Plan, stream: Events, limits: Limits) -> list[Bound]:
-    """The bound rows of all matches in a loaded stream."""
+def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | None = None) -> list[Bound]:
+    """The bound rows of all matches in a loaded stream; exact operation counts are added to `counters`."""
     tree = plan.tree
     flats = flatten(tree.root, tree.window)
     parts: list[Part] = []
+    ordered = False
     if flats:
         source = BufferSource(stream, tree, _buffers(flats))
         compiler = Compiler(tree, stream, source, by_arrival=plan.schema.ties == "arrival")
         numbers = [compiler.flat(f, {}, root=True) for f in flats]
         program = compiler.finish()
         matcher = match.Matcher(program)
+        if counters is not None:
+            counters["routed"] = sum(len(b.row) for b in program.buffers)
         where = segments(program.buffers)
-        left, deadline = limits.max_matches, int(time.time() + limits.max_seconds) if limits.max_seconds else 0
+        left, end = limits.max_matches, None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
+        ordered = len(numbers) == 1 and where.shape[1] == 2 and program.flats[numbers[0]].natural
         for number in numbers:
-            status, columns, sets = matcher.run(number, where, left, deadline)
+            nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
+            status, columns, sets = matcher.run(number, where, left, nanoseconds)
             _check(status, plan, program.flats[number], limits)
             parts.append(Part(program.flats[number], columns, sets))
+            if counters is not None:
+                for name, count in matcher.counters.items():
+                    counters[name] = counters.get(name, 0) + count
             left -= parts[-1].count
-    return _combine(plan.query, parts, stream, distinct=_repeats(tree.root))
+    return _combine(plan.query, parts, stream, distinct=_repeats(tree.root), ordered=ordered)
 
 
 def _buffers(flats: Sequence[Flat]) -> list[t.Buffer]:
@@ -70,8 +78,8 @@ def _check(status: int, plan: Plan, spec: FlatSpec, limits: Limits) -> None:
     what = ", ".join([*spec.variables, *spec.set_variables])
     if status == match.TOO_MANY:
         raise LimitExceeded(
-            f"more than {limits.max_matches:,} matches of ({what}): tighten WITHIN, add conditions, "
-            "count them with AGG COUNT(*), or raise Limits(max_matches=)",
+            f"more matches of ({what}) than the limit of {limits.max_matches:,}: tighten WITHIN, add conditions, "
+            "or raise Limits(max_matches=)",
             limit="max_matches",
             value=limits.max_matches,
         )
@@ -101,8 +109,10 @@ class Part:
         self.count = len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
 
 
-def _combine(q: p.Query, parts: list[Part], stream: Events, *, distinct: bool) -> list[Bound]:
+def _combine(q: p.Query, parts: list[Part], stream: Events, *, distinct: bool, ordered: bool) -> list[Bound]:
     bound = [_bound(leaf, parts) for leaf in q.variables]
+    if ordered:
+        return [_as_rows(b, stream) for b in bound]
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
     if len(keys) and not _sorted(keys):
