@@ -1,6 +1,6 @@
 """One table: the engine beside DuckDB and Polars, and how its time grows. `python -m benchmarks.table [--quick]`.
 
-One run, one thread, on Arrow tables in memory with plain string types, best of some interleaved rounds. The engine's
+One run, one thread, on Arrow tables in memory with plain string types, best of some interleaved turns. The engine's
 plan is compiled before; its time is that of `plan.run(table)`, from the Arrow table to the row numbers of all matches.
 The peers start from their own format. Every result is checked: the number of matches and the sum of each column.
 """
@@ -102,16 +102,16 @@ def print_growth(title: str, rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__)
     options.add_argument("--quick", action="store_true", help="fewer rounds, up to 1,000,000 events")
-    options.add_argument("--rounds", type=int, help="repetitions of everything (default 11, quick 3)")
+    options.add_argument("--rounds", type=int, help="turns of everything (default 7, quick 2)")
     given = options.parse_args()
-    rounds = given.rounds or (3 if given.quick else 11)
-    few = max(3, rounds // 3)
+    rounds = given.rounds or (2 if given.quick else 7)
+    few = max(2, rounds // 3)
     pa.set_cpu_count(1)
 
     facts = measure.machine()
     libraries = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
     print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}; Python {facts['python']}, {libraries}")
-    print(f"One thread, best of {rounds} interleaved rounds.\n", flush=True)
+    print(f"One thread, best of {rounds} interleaved turns of {measure.TURN} runs.\n", flush=True)
     workloads = compared(rounds)
     print_compared(workloads)
     grown: dict[str, list[dict[str, Any]]] = {}
