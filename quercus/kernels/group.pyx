@@ -5,6 +5,16 @@ import numpy as np
 from quercus.kernels._typedefs cimport int64_t
 
 
+def is_sorted(const int64_t[::1] values):
+    """Whether no value is less than the one before it."""
+    cdef Py_ssize_t i, n = values.shape[0]
+    cdef bint back = False
+    with nogil:
+        for i in range(1, n):
+            back |= values[i] < values[i - 1]
+    return not back
+
+
 def group_by_code(const int64_t[::1] codes, Py_ssize_t count):
     """A stable order of the codes 0..count-1, and count + 1 offsets into it. Negative codes are left out."""
     cdef Py_ssize_t n = codes.shape[0], i, kept = 0

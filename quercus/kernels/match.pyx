@@ -99,6 +99,11 @@ cdef struct Pred:
     int start
     int end
     int over                # a set whose every element must pass, or -1
+    int compare             # the comparison, when it only compares two columns; else -1
+    int slot_a
+    int slot_b
+    int col_a
+    int col_b
 
 cdef struct Level:
     int slot
@@ -318,7 +323,10 @@ cdef class Matcher:
         self.code = self._ints(program.code).v
         self.preds = <Pred*> self._alloc(len(program.preds) * sizeof(Pred))
         for i, (start, end, over) in enumerate(program.preds):
-            self.preds[i] = Pred(start, end, over)
+            self.preds[i] = Pred(start, end, over, -1, 0, 0, 0, 0)
+            code = program.code[start:end]
+            if len(code) == 9 and code[0] in (LOAD_I, LOAD_F) and code[0] == code[3] and EQ_I <= code[6] <= GE_F:
+                self.preds[i] = Pred(start, end, over, code[6], code[1], code[4], code[2], code[5])
         self.wins = <Win*> self._alloc(len(program.windows) * sizeof(Win))
         for i, w in enumerate(program.windows):
             self.wins[i].count, self.wins[i].size = w.count, w.size
@@ -681,8 +689,10 @@ cdef class Matcher:
         cdef Win* w = &self.wins[f.chain_win]
         cdef const int64_t* end_at = end.pos if w.count else end.ts
         cdef const int64_t* first_at = first.pos if w.count else first.ts
-        cdef Py_ssize_t e, a, lo = first.lo, hi = first.lo
-        cdef int64_t least
+        cdef Py_ssize_t e, a, lo = first.lo, hi = first.lo, sample
+        cdef int64_t least, now
+        cdef bint pair = k == 3 and self.open_pair(f, 0), tested = last.preds.n > 0 or last.negs.n > 0
+        sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
         self.point(f)
         for i in range(k):
             f.upto[i] = self.component(f, i).lo
@@ -695,20 +705,32 @@ cdef class Matcher:
             while lo < hi and first_at[lo] < least:
                 lo += 1
             for i in range(1, k - 1):
-                mid = self.component(f, i)
-                while f.upto[i] < mid.hi and mid.order_[f.upto[i]] < end.order_[e]:
-                    f.upto[i] += 1
+                mid = &self.bufs[self.slot_buf[f.levels[i + 1].slot]]
+                now = f.upto[i]
+                while now < mid.hi and mid.order_[now] < end.order_[e]:
+                    now += 1
+                f.upto[i] = now
             if lo >= hi or (k > 2 and f.next_[0][lo] >= f.upto[1]):
                 continue
-            r = self.passes(last)
-            if r < 0:
-                return r
-            if not r:
-                continue
+            if tested:
+                r = self.passes(last)
+                if r < 0:
+                    return r
+                if not r:
+                    continue
             if k == 2 and f.plain_last and f.limit[0] == NULL:
                 r = self.emit_range(f, f.levels[1].slot, first, lo, hi)
                 if r != 0:
                     return r
+                continue
+            if pair:
+                r = self.emit_pairs(f, 0, lo, hi)
+                if r != 0:
+                    return r
+                if e == sample:
+                    r = self.reserve(f)
+                    if r != 0:
+                        return r
                 continue
             for a in range(lo, hi):
                 if k > 2 and f.next_[0][a] >= f.upto[1]:
@@ -745,12 +767,74 @@ cdef class Matcher:
         b = self.component(f, i + 1)
         if i + 1 == k - 2 and f.plain_last and f.limit[i + 1] == NULL:
             return self.emit_range(f, f.levels[i + 2].slot, b, lo, hi)
+        if i + 1 == k - 3 and self.open_pair(f, i + 1):
+            return self.emit_pairs(f, i + 1, lo, hi)
         for j in range(lo, hi):
             if i + 1 < k - 2 and f.next_[i + 1][j] >= f.upto[i + 2]:
                 break
             r = self.link(f, i + 1, j, e)
             if r < 0:
                 return r
+        return 0
+
+    cdef inline bint open_pair(self, Flat* f, int i) noexcept nogil:
+        """Whether components i and i + 1 are the last to be bound, and nothing tests them."""
+        return f.plain_last and f.levels[i + 1].preds.n == 0 and f.levels[i + 1].negs.n == 0 and f.limit[i + 1] == NULL
+
+    cdef int emit_pairs(self, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
+        """The last two components: each event of one with all its partners of the other, along the pointers."""
+        cdef Buf* x = self.component(f, i)
+        cdef Buf* y = self.component(f, i + 1)
+        cdef const int64_t* next_ = f.next_[i]
+        cdef const int64_t* limit = f.limit[i]
+        cdef const int64_t* rows = y.row
+        cdef int64_t upto = f.upto[i + 1], to, q, row
+        cdef int64_t* out_x = NULL
+        cdef int64_t* out_y = NULL
+        cdef int slot_x = f.levels[i + 1].slot, slot_y = f.levels[i + 2].slot, c
+        cdef Py_ssize_t j, n = 0, room = (hi - lo) * (upto - next_[lo])
+        for c in range(f.outs.n):
+            if self.outs[c].n + room > self.outs[c].cap and enlarge(&self.outs[c], self.outs[c].n + room):
+                return -5
+            if f.outs.v[c] == slot_x:
+                out_x = self.outs[c].v + self.outs[c].n
+            elif f.outs.v[c] == slot_y:
+                out_y = self.outs[c].v + self.outs[c].n
+        for j in range(lo, hi):
+            q, to = next_[j], upto
+            if q >= upto:
+                hi = j
+                break
+            if limit != NULL and limit[j] < to:
+                to = limit[j]
+            row = x.row[j]
+            while q < to:
+                out_x[n] = row
+                out_y[n] = rows[q]
+                n += 1
+                q += 1
+        self.compared += hi - lo + n
+        self.bound += hi - lo + n
+        if n > self.max_matches - self.n_matches:
+            return -2
+        for c in range(f.outs.n):
+            if f.outs.v[c] != slot_x and f.outs.v[c] != slot_y:
+                row = self.row_of(f.outs.v[c])
+                out_x = self.outs[c].v + self.outs[c].n
+                for j in range(n):
+                    out_x[j] = row
+            self.outs[c].n += n
+        self.n_matches += n
+        self.ticks += 1
+        return self.pause() if self.ticks & 4095 == 0 else 0
+
+    cdef int reserve(self, Flat* f) noexcept nogil:
+        """Room for the whole answer, judged by its first part: memory that is not written costs nothing."""
+        cdef int c
+        cdef Py_ssize_t room = min(self.n_matches * 40, self.max_matches)
+        for c in range(f.outs.n):
+            if room > self.outs[c].cap and enlarge_to(&self.outs[c], room):
+                return -5
         return 0
 
     cdef int passes(self, Level* level) noexcept nogil:
@@ -1203,6 +1287,37 @@ cdef class Matcher:
         self.cur[s.slot] = kept
         return True
 
+    cdef bint compares(self, Pred* p) noexcept nogil:
+        """Two columns compared: no stack needed."""
+        cdef Col* c = &self.cols[p.col_a]
+        cdef Col* d = &self.cols[p.col_b]
+        cdef Py_ssize_t i = self.cur[p.slot_a], j = self.cur[p.slot_b]
+        cdef int64_t x, y
+        cdef double u, v
+        if (c.valid != NULL and not c.valid[i]) or (d.valid != NULL and not d.valid[j]):
+            return False
+        if p.compare >= EQ_F:
+            u, v = c.f[i], d.f[j]
+            if p.compare == LT_F:
+                return u < v
+            if p.compare == GT_F:
+                return u > v
+            if p.compare == LE_F:
+                return u <= v
+            if p.compare == GE_F:
+                return u >= v
+            return u == v if p.compare == EQ_F else u != v
+        x, y = c.i[i], d.i[j]
+        if p.compare == EQ_I:
+            return x == y
+        if p.compare == LT_I:
+            return x < y
+        if p.compare == GT_I:
+            return x > y
+        if p.compare == LE_I:
+            return x <= y
+        return x >= y if p.compare == GE_I else x != y
+
     cdef bint evaluate(self, Pred* p) noexcept nogil:
         """Run a program; true only when its value is true."""
         cdef int64_t vi[STACK]
@@ -1212,6 +1327,8 @@ cdef class Matcher:
         cdef Py_ssize_t at_
         cdef Col* c
         cdef bint hit
+        if p.compare >= 0:
+            return self.compares(p)
         for pc in range(p.start, p.end, 3):
             op, a, b = self.code[pc], self.code[pc + 1], self.code[pc + 2]
             if op <= LOAD_F or op == COUNT_ or op >= GROUP_I:
@@ -1420,6 +1537,10 @@ cdef int enlarge(Out* o, Py_ssize_t least) noexcept nogil:
     cdef Py_ssize_t cap = o.cap * 2 if o.cap else 1024
     while cap < least:
         cap *= 2
+    return enlarge_to(o, cap)
+
+
+cdef int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:
     cdef int64_t* v = <int64_t*> realloc(o.v, cap * sizeof(int64_t))
     if v == NULL:
         return 1

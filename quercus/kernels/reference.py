@@ -67,6 +67,12 @@ def route_codes(
     return _split(wanted, names, first_row)
 
 
+def is_sorted(values: NDArray[np.int64]) -> bool:
+    """The twin of ``group.is_sorted``."""
+    listed = values.tolist()
+    return bool(listed == sorted(listed))
+
+
 def group_by_code(codes: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The twin of ``group.group_by_code``."""
     if any(c >= count for c in codes.tolist()):

@@ -44,6 +44,12 @@ def test_group_by_code_agrees_with_its_twin(codes: list[int]) -> None:
     assert starts.tolist() == twin_starts.tolist()
 
 
+@given(st.lists(st.integers(-5, 5), max_size=6))
+def test_is_sorted_agrees_with_its_twin(values: list[int]) -> None:
+    given_values = np.array(values, dtype=np.int64)
+    assert group.is_sorted(given_values) == reference.is_sorted(given_values)
+
+
 def test_a_code_beyond_the_count_is_refused() -> None:
     for function in (group.group_by_code, reference.group_by_code):
         with pytest.raises(ValueError, match="beyond"):

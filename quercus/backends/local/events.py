@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
 from quercus.backends.local.values import Values, combined, from_arrow, raw
-from quercus.kernels import route
+from quercus.kernels import group, route
 from quercus.schema import Schema
 
 Positions = NDArray[np.int64]
@@ -143,7 +143,7 @@ def load(events: object, schema: Schema, columns: frozenset[str] | None = None) 
     table = as_table(events, schema, columns)
     time = combined(table.column(schema.time))
     ts = raw(time.view(pa.int64()), np.int64)
-    if not (ts[1:] < ts[:-1]).any():
+    if group.is_sorted(ts):
         return Events(table, schema, ts, None)
     rows = np.argsort(ts, kind="stable")
     return Events(table, schema, ts[rows], rows)

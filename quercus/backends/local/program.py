@@ -269,6 +269,8 @@ class Compiler:
         if isinstance(e, x.Same):
             self._same(spec, e, names, seen, level_of)
             return
+        if self.buffers.holds(e):
+            return
         named = x.variables(e)
         own = next((names[v] for v in named if v in names and names[v].set is not None), None)
         if own is not None and not own.slots:  # each element of an open set
@@ -450,6 +452,15 @@ class BufferSource:
         self.by_var = {c.var: c.attr for c in tree.key.columns} if tree.key is not None else {}
         self.same_name = len(set(self.by_var.values())) == 1
         self.positions = self._positions_by_key() if tree.partition_by else None
+        self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
+
+    def holds(self, e: x.Expr) -> bool:
+        """Whether an equality is what the found key says: then it holds inside every segment."""
+        key = self.tree.key
+        if key is None or self.tree.partition_by or self.nulls or not x.is_equality(e):
+            return False
+        assert isinstance(e, x.Compare)
+        return e.left in key.columns and e.right in key.columns
 
     def key_attribute(self, var: str) -> str | None:
         return None if self.tree.partition_by else self.by_var.get(var)
@@ -476,6 +487,7 @@ class BufferSource:
         codes = self.events.key_codes((attr,), at, None if self.same_name else "found")
         lost = codes < 0
         if lost.any():  # null agrees with nothing, but may stand alone: each in a segment of its own
+            self.nulls = True
             codes = codes.copy()
             codes[lost] = -1 - at[lost]
         return codes

@@ -15,7 +15,7 @@ from quercus.backends.local.program import BufferSource, Compiler, FlatSpec, seg
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
-from quercus.kernels import match
+from quercus.kernels import group, match
 from quercus.plan import Plan
 from quercus.result import Bound, Matches
 
@@ -34,7 +34,7 @@ def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | 
     tree = plan.tree
     flats = flatten(tree.root, tree.window)
     parts: list[Part] = []
-    ordered = False
+    ordered = single = False
     if flats:
         source = BufferSource(stream, tree, _buffers(flats))
         compiler = Compiler(tree, stream, source, by_arrival=plan.schema.ties == "arrival")
@@ -45,7 +45,8 @@ def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | 
             counters["routed"] = sum(len(b.row) for b in program.buffers)
         where = segments(program.buffers)
         left, end = limits.max_matches, None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
-        ordered = len(numbers) == 1 and where.shape[1] == 2 and program.flats[numbers[0]].natural
+        ordered = len(numbers) == 1 and program.flats[numbers[0]].natural
+        single = where.shape[1] == 2
         for number in numbers:
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
             status, columns, sets = matcher.run(number, where, left, nanoseconds)
@@ -55,7 +56,7 @@ def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | 
                 for name, count in matcher.counters.items():
                     counters[name] = counters.get(name, 0) + count
             left -= parts[-1].count
-    return _combine(plan.query, parts, stream, distinct=_repeats(tree.root), ordered=ordered)
+    return _combine(plan.query, parts, stream, distinct=_repeats(tree.root), ordered=ordered, single=single)
 
 
 def _buffers(flats: Sequence[Flat]) -> list[t.Buffer]:
@@ -106,13 +107,18 @@ class Part:
     def __init__(self, spec: FlatSpec, columns: list[Index], sets: list[tuple[Index, Index]]) -> None:
         self.plain = dict(zip(spec.variables, columns, strict=True))
         self.sets = dict(zip(spec.set_variables, sets, strict=True))
+        self.last = columns[-1] if columns else np.empty(0, np.int64)  # of a chain: the last component
         self.count = len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
 
 
-def _combine(q: p.Query, parts: list[Part], stream: Events, *, distinct: bool, ordered: bool) -> list[Bound]:
+def _combine(
+    q: p.Query, parts: list[Part], stream: Events, *, distinct: bool, ordered: bool, single: bool
+) -> list[Bound]:
     bound = [_bound(leaf, parts) for leaf in q.variables]
-    if ordered:
-        return [_as_rows(b, stream) for b in bound]
+    if ordered:  # inside each key's segment; an event has one key, so that its matches stay together
+        last = parts[0].last
+        order = None if single or group.is_sorted(last) else np.argsort(last, kind="stable")
+        return [_as_rows(b if order is None else _take(b, order), stream) for b in bound]
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
     if len(keys) and not _sorted(keys):
@@ -125,7 +131,7 @@ def _combine(q: p.Query, parts: list[Part], stream: Events, *, distinct: bool, o
 def _bound(leaf: p.Leaf | p.Kleene, parts: list[Part]) -> Bound:
     """One variable over all alternatives; positions for now."""
     if isinstance(leaf, p.Leaf):
-        columns = [part.plain.get(leaf.var, _missing(part.count)) for part in parts]
+        columns = [part.plain[leaf.var] if leaf.var in part.plain else _missing(part.count) for part in parts]
         return Bound(leaf.var, False, _joined(columns), None, None)
     rows, lengths, absent = [], [], []
     for part in parts:
@@ -147,7 +153,7 @@ def _missing(count: int) -> Index:
 
 
 def _order_keys(bound: list[Bound], count: int) -> list[Index]:
-    """End, start, then every variable: a plain one's position, a set's first and last element and size."""
+    """End and start (one number, if it fits), then every variable: a plain one's position, a set's first element."""
     if count == 0:
         return []
     most, least = np.full(count, -1, np.int64), np.full(count, np.iinfo(np.int64).max)
@@ -159,13 +165,14 @@ def _order_keys(bound: list[Bound], count: int) -> list[Index]:
             np.minimum(least, b.rows, out=least, where=there)
             keys.append(b.rows)
             continue
-        sizes = np.diff(b.offsets)
-        some = sizes > 0
+        some = b.offsets[1:] > b.offsets[:-1]
         first, last = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
         first[some], last[some] = b.rows[b.offsets[:-1][some]], b.rows[b.offsets[1:][some] - 1]
         np.maximum(most, last, out=most)
         np.minimum(least, first, out=least, where=some)
-        keys += [first, last, sizes]
+        keys.append(first)
+    if int(most.max()) < 2**31:
+        return [(most << 32) + least, *keys]
     return [most, least, *keys]
 
 
