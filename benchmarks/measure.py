@@ -9,37 +9,47 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import define
+from attrs import define, field
 
 TURN = 3
 
 
 @define
-class Best:
-    """The least of some repetitions, in seconds: on the wall, and of this process's CPU time, all threads."""
+class Times:
+    """Of all repetitions, in seconds: on the wall, and the CPU time of this process with all its threads."""
 
-    wall: float = float("inf")
-    cpu: float = float("inf")
+    walls: list[float] = field(factory=list)
+    cpus: list[float] = field(factory=list)
 
     def add(self, action: Callable[[], Any]) -> Any:
         cpu, wall = time.process_time(), time.perf_counter()
         result = action()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        self.wall, self.cpu = min(self.wall, wall), min(self.cpu, cpu)
+        self.walls.append(wall)
+        self.cpus.append(cpu)
         return result
 
+    @property
+    def best(self) -> float:
+        return min(self.walls)
 
-def interleaved(actions: Sequence[Callable[[], Any]], rounds: int, look: Callable[[int, Any], None]) -> list[Best]:
+    @property
+    def middle(self) -> float:
+        return median(self.walls)
+
+
+def interleaved(actions: Sequence[Callable[[], Any]], rounds: int, look: Callable[[int, Any], None]) -> list[Times]:
     """The actions in turn, so that a slow moment of the machine meets all of them; a turn is TURN runs in a row, so
     that each is also seen with caches that are its own: after another engine's run, they are up to a third slower.
 
     `look` gets the last result of each turn, with the number of its action, after the clock has stopped.
     """
-    best = [Best() for _ in actions]
+    times = [Times() for _ in actions]
     gc.collect()
     gc.disable()
     try:
@@ -47,16 +57,16 @@ def interleaved(actions: Sequence[Callable[[], Any]], rounds: int, look: Callabl
             for number, action in enumerate(actions):
                 for _ in range(TURN):
                     result = None  # the one before is freed outside the time
-                    result = best[number].add(action)
+                    result = times[number].add(action)
                 look(number, result)
     finally:
         gc.enable()
-    return best
+    return times
 
 
 def least(action: Callable[[], Any], rounds: int) -> float:
     """Best wall seconds of one action."""
-    return interleaved([action], rounds, lambda _, __: None)[0].wall
+    return interleaved([action], rounds, lambda _, __: None)[0].best
 
 
 def pass_over_types(table: pa.Table, rounds: int) -> float:
@@ -69,8 +79,9 @@ def pass_over_types(table: pa.Table, rounds: int) -> float:
 
 
 def copy_of(arrays: Sequence[Any], rounds: int) -> float:
-    """Seconds to copy arrays into fresh memory."""
-    return least(lambda: [a.copy() for a in arrays], rounds)
+    """Seconds to copy arrays into memory that is there already: fresh memory costs several times as much."""
+    pairs = [(np.zeros_like(a), a) for a in arrays]
+    return least(lambda: [np.copyto(to, a) for to, a in pairs], rounds)
 
 
 def machine() -> dict[str, Any]:

@@ -4,6 +4,8 @@
 answers back. The format is described in `quercus.testing.casefile`.
 """
 
-from quercus.testing.casefile import Actual, Case, CaseError, Options, compare, compare_rows, read, update
+from quercus.testing.casefile import Actual, Case, CaseError, Options, read
+from quercus.testing.compare import compare, compare_rows
+from quercus.testing.update import update
 
 __all__ = ["Actual", "Case", "CaseError", "Options", "compare", "compare_rows", "read", "update"]

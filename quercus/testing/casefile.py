@@ -49,10 +49,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +132,7 @@ class Actual:
 
 
 @frozen
-class _Entry:
+class Entry:
     """`key: value` with the lines it covers, [line, end), counted from 1."""
 
     key: str
@@ -156,10 +153,10 @@ def read(path: Path | str) -> list[Case]:
     ([{'A': 0, 'B': 1}], {'type': 'B', 'ts': 2, 'id': 3})
     """
     path = Path(path)
-    return [_case(path, entries) for entries in _blocks(path, _lines(path))]
+    return [case_of(path, entries) for entries in blocks_of(path, lines_of(path))]
 
 
-def _lines(path: Path) -> list[str]:
+def lines_of(path: Path) -> list[str]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return file.read().splitlines(keepends=True)
@@ -167,9 +164,9 @@ def _lines(path: Path) -> list[str]:
         raise CaseError(path, 1, f"the file is not UTF-8: {e.reason}") from None
 
 
-def _blocks(path: Path, lines: Sequence[str]) -> list[list[_Entry]]:
+def blocks_of(path: Path, lines: Sequence[str]) -> list[list[Entry]]:
     """The entries of each case; checks keys and names but no values."""
-    blocks: list[list[_Entry]] = []
+    blocks: list[list[Entry]] = []
     names: dict[str, int] = {}
     for entry in _entries(path, lines):
         if entry.key == "case":
@@ -191,8 +188,8 @@ def _blocks(path: Path, lines: Sequence[str]) -> list[list[_Entry]]:
     return blocks
 
 
-def _entries(path: Path, lines: Sequence[str]) -> Iterator[_Entry]:
-    open_entry: _Entry | None = None
+def _entries(path: Path, lines: Sequence[str]) -> Iterator[Entry]:
+    open_entry: Entry | None = None
     for number, raw in enumerate(lines, 1):
         text = raw.strip()
         if not text or text.startswith("#"):
@@ -211,12 +208,12 @@ def _entries(path: Path, lines: Sequence[str]) -> Iterator[_Entry]:
             raise CaseError(path, number, f"expected 'key: value', found {text[:40]!r}")
         if key not in ONCE + MANY:
             raise CaseError(path, number, f"unknown key '{key}'; the keys are {', '.join(ONCE[:10] + EXPECTATIONS)}")
-        open_entry = _Entry(key, value.strip(), number, number + 1)
+        open_entry = Entry(key, value.strip(), number, number + 1)
     if open_entry is not None:
         yield open_entry
 
 
-def _case(path: Path, entries: list[_Entry]) -> Case:
+def case_of(path: Path, entries: list[Entry]) -> Case:
     single = {e.key: e for e in entries if e.key not in MANY}
     head = entries[0]
 
@@ -261,7 +258,7 @@ def _case(path: Path, entries: list[_Entry]) -> Case:
     )  # fmt: skip
 
 
-def _names(path: Path, entry: _Entry) -> list[str]:
+def _names(path: Path, entry: Entry) -> list[str]:
     names = [name.strip() for name in entry.value.split(",")]
     if not all(names):
         raise CaseError(path, entry.line, f"'{entry.key}:' is a list of names with commas between them")
@@ -270,7 +267,7 @@ def _names(path: Path, entry: _Entry) -> list[str]:
     return names
 
 
-def _hierarchy(path: Path, entry: _Entry | None) -> Mapping[str, Any]:
+def _hierarchy(path: Path, entry: Entry | None) -> Mapping[str, Any]:
     if entry is None:
         return {}
     try:
@@ -288,7 +285,7 @@ def _hierarchy(path: Path, entry: _Entry | None) -> Mapping[str, Any]:
 class _Scanner:
     """A cursor over the value of one entry, with errors at the right line."""
 
-    def __init__(self, path: Path, entry: _Entry) -> None:
+    def __init__(self, path: Path, entry: Entry) -> None:
         self.path, self.entry, self.text, self.at = path, entry, entry.value, 0
 
     def fail(self, message: str) -> CaseError:
@@ -340,7 +337,7 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _pairs(path: Path, entry: _Entry) -> Iterator[tuple[str, str]]:
+def _pairs(path: Path, entry: Entry) -> Iterator[tuple[str, str]]:
     """`a=b c=d`, with or without commas."""
     scan = _Scanner(path, entry)
     while scan.blanks():
@@ -350,7 +347,7 @@ def _pairs(path: Path, entry: _Entry) -> Iterator[tuple[str, str]]:
         scan.take(r"\s*,")
 
 
-def _stream(path: Path, single: Mapping[str, _Entry]) -> tuple[tuple[str, ...], list[Row], dict[str, str]]:
+def _stream(path: Path, single: Mapping[str, Entry]) -> tuple[tuple[str, ...], list[Row], dict[str, str]]:
     types = dict(_pairs(path, single["types"])) if "types" in single else {}
     declared = dict(_pairs(path, single["attributes"])) if "attributes" in single else {}
     for name, kind in declared.items():
@@ -404,7 +401,7 @@ def _attribute_names(events: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(name for event in events for name in event if name not in ("type", "ts")))
 
 
-def _infer(path: Path, single: Mapping[str, _Entry], name: str, events: Iterable[Row]) -> str:
+def _infer(path: Path, single: Mapping[str, Entry], name: str, events: Iterable[Row]) -> str:
     kinds = {type(event[name]) for event in events if event.get(name) is not None}
     for python, kind in ((bool, "bool"), (int, "int64"), (str, "string")):
         if kinds == {python}:
@@ -418,10 +415,10 @@ def _infer(path: Path, single: Mapping[str, _Entry], name: str, events: Iterable
 # Expectations ---------------------------------------------------------------------------------------------------------
 
 
-def _matches(path: Path, entries: Iterable[_Entry], labels: Sequence[str]) -> list[Match] | None:
+def _matches(path: Path, entries: Iterable[Entry], labels: Sequence[str]) -> list[Match] | None:
     found: list[Match] = []
     seen: dict[tuple[Any, ...], int] = {}
-    none: _Entry | None = None
+    none: Entry | None = None
     for entry in entries:
         if entry.key == "matches" and entry.value != "none":
             raise CaseError(path, entry.line, "'matches:' can only be none; write one 'match:' line for each match")
@@ -429,7 +426,7 @@ def _matches(path: Path, entries: Iterable[_Entry], labels: Sequence[str]) -> li
             none = entry
         elif entry.key == "match":
             match = _match(_Scanner(path, entry), labels)
-            key = _match_key(match)
+            key = match_key(match)
             if key in seen:
                 raise CaseError(path, entry.line, f"this match stands at line {seen[key]} already")
             seen[key] = entry.line
@@ -469,10 +466,10 @@ def _match(scan: _Scanner, labels: Sequence[str]) -> Match:
     return match
 
 
-def _rows(path: Path, entries: Iterable[_Entry]) -> tuple[tuple[str, ...] | None, list[Row] | None]:
+def _rows(path: Path, entries: Iterable[Entry]) -> tuple[tuple[str, ...] | None, list[Row] | None]:
     columns: tuple[str, ...] | None = None
     rows: list[Row] = []
-    none: _Entry | None = None
+    none: Entry | None = None
     for entry in entries:
         if entry.key == "returns":
             columns = tuple(_names(path, entry))
@@ -497,197 +494,5 @@ def _rows(path: Path, entries: Iterable[_Entry]) -> tuple[tuple[str, ...] | None
     return columns, rows if rows or none is not None else None
 
 
-# Comparing ------------------------------------------------------------------------------------------------------------
-
-
-def compare(case: Case, actual: Iterable[Mapping[str, Any]]) -> str | None:
-    """None when `actual` is the set of matches that the case expects; else what is missing, unexpected or given twice.
-
-    An answer is a set: the order of matches and of Kleene sets is free, but a match must not come twice.
-    """
-    if case.matches is None:
-        raise ValueError(f"case {case.name!r} has no expected matches")
-    expected = {_match_key(m): m for m in case.matches}
-    got = [_plain(m) for m in actual]
-    counts = Counter(_match_key(m) for m in got)
-    lines = [f"  missing     {_match_text(case, m)}" for k, m in expected.items() if k not in counts]
-    for key, match in {_match_key(m): m for m in got}.items():
-        if key not in expected:
-            lines.append(f"  unexpected  {_match_text(case, match)}")
-        if counts[key] > 1:
-            lines.append(f"  {counts[key]} times     {_match_text(case, match)}")
-    return _report(case, lines)
-
-
-def compare_rows(case: Case, actual: Iterable[Mapping[str, Any]]) -> str | None:
-    """None when `actual` has the rows that the case expects, in any order, equal rows counted; else the difference."""
-    if case.rows is None:
-        raise ValueError(f"case {case.name!r} has no expected rows")
-    got = [dict(r) for r in actual]
-    texts = {_row_key(r): _row_text(r) for r in [*case.rows, *got]}
-    expected, counts = Counter(_row_key(r) for r in case.rows), Counter(_row_key(r) for r in got)
-    lines = [f"  missing     {texts[key]}" for key in (expected - counts).elements()]
-    lines += [f"  unexpected  {texts[key]}" for key in (counts - expected).elements()]
-    return _report(case, lines)
-
-
-def _report(case: Case, lines: list[str]) -> str | None:
-    return "\n".join([f"{case.path}:{case.line}: {case.name}", *lines]) if lines else None
-
-
-def _plain(match: Mapping[str, Any]) -> Match:
-    return {v: sorted(map(int, b)) if isinstance(b, (list, tuple, set)) else int(b) for v, b in match.items()}
-
-
-def _match_key(match: Match) -> tuple[Any, ...]:
+def match_key(match: Match) -> tuple[Any, ...]:
     return tuple(sorted((var, tuple(sorted(b)) if isinstance(b, list) else b) for var, b in match.items()))
-
-
-def _row_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(sorted((name, _value_key(value)) for name, value in row.items()))
-
-
-def _value_key(value: Any) -> tuple[str, str]:
-    """Equal values have equal keys; 3 and 3.0 do not, and floats are compared to 12 digits."""
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        value = int(value)
-    if isinstance(value, float):
-        return "float", f"{value + 0.0:.12g}"
-    if isinstance(value, (list, tuple)):
-        return "list", repr([_value_key(v) for v in value])
-    return type(value).__name__, repr(value)
-
-
-def _match_text(case: Case, match: Match) -> str:
-    def label(row: int) -> str:
-        return case.labels[row] if 0 <= row < len(case.labels) else f"<row {row}>"
-
-    def bound(value: int | list[int]) -> str:
-        return label(value) if isinstance(value, int) else "{" + " ".join(map(label, value)) + "}"
-
-    return " ".join(f"{_name_text(var)}={bound(value)}" for var, value in match.items())
-
-
-def _name_text(name: str) -> str:
-    return name if re.fullmatch(r"\w+", name) else _string_text(name)
-
-
-def _string_text(text: str) -> str:
-    quote = '"' if "'" in text and '"' not in text else "'"
-    return quote + text.replace(quote, quote * 2) + quote
-
-
-def _row_text(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_value_text(value)}" for name, value in row.items())
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_value_text, value)) + "]"
-    if isinstance(value, str):
-        return _string_text(value)
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-# Updating -------------------------------------------------------------------------------------------------------------
-
-
-def update(path: Path | str, actual: Mapping[str, Actual | list[Match]]) -> list[str]:
-    """Rewrite what the named cases expect; returns the names of the cases that changed.
-
-    A list stands for `Actual(matches=...)`. Comments, the order of the file, and every expectation that was right stay
-    as they are; new ones follow the last one of the case.
-    """
-    path = Path(path)
-    lines = _lines(path)
-    blocks = _blocks(path, lines)
-    cases = {entries[0].value: (_case(path, entries), entries) for entries in blocks}
-    for name in actual:
-        if name not in cases:
-            raise CaseError(path, 1, f"no case is named {name!r}")
-    changed = []
-    for name, (case, entries) in reversed(cases.items()):
-        if name in actual:
-            answer = actual[name]
-            answer = answer if isinstance(answer, Actual) else Actual(matches=answer)
-            if _rewrite(lines, case, entries, answer):
-                changed.append(name)
-    if changed:
-        beside = path.with_name(path.name + ".new")
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            file.write("".join(lines))
-        os.replace(beside, path)
-    return changed[::-1]
-
-
-def _rewrite(lines: list[str], case: Case, entries: list[_Entry], actual: Actual) -> bool:
-    """Change the lines of one case in place, and nothing above it; did anything change?"""
-    drop: list[_Entry] = []
-    add: list[tuple[_Entry, str]] = []  # after which entry, what
-
-    def of(*keys: str) -> list[_Entry]:
-        return [e for e in entries if e.key in keys]
-
-    if actual.error is not None:
-        drop += of("match", "matches", "returns", "row", "rows")
-        if actual.error != case.error:
-            drop += of("error")
-            add.append(((of(*EXPECTATIONS) or entries)[-1], f"error: {actual.error}"))
-    else:
-        drop += of("error")
-        if actual.matches is not None:
-            wanted = {_match_key(m): m for m in map(_plain, actual.matches)}
-            missing = dict(wanted)
-            for entry, match in zip((e for e in of("match") if e.value != "none"), case.matches or (), strict=False):
-                if missing.pop(_match_key(match), None) is None:
-                    drop.append(entry)
-            if wanted:
-                drop += [e for e in of("match", "matches") if e.value == "none"]
-            texts = [f"match: {_match_text(case, m)}" for m in missing.values()]
-            if not wanted and case.matches != []:
-                texts = ["matches: none"]
-            after = (of("match", "matches") or [e for e in entries if e.key not in EXPECTATIONS])[-1]
-            add += [(after, text) for text in texts]
-        if actual.rows is not None:
-            drop_rows, texts = _rewrite_rows(case, entries, actual.rows)
-            drop += drop_rows
-            after = (of("returns", "row", "rows") or entries)[-1]
-            add += [(after, text) for text in texts]
-    if not drop and not add:
-        return False
-    ending = "\r\n" if lines[case.line - 1].endswith("\r\n") else "\n"
-    gone = {n for e in drop for n in range(e.line, e.end) if not lines[n - 1].strip().startswith("#")}
-    last = entries[-1].end - 1
-    region = []
-    for number in range(case.line, last + 1):
-        if number not in gone:
-            line = lines[number - 1]
-            region.append(line if line.endswith(("\n", "\r")) or number < len(lines) or not add else line + ending)
-        region += [text + ending for entry, text in add if entry.end - 1 == number]
-    lines[case.line - 1 : last] = region
-    return True
-
-
-def _rewrite_rows(case: Case, entries: list[_Entry], rows: list[Row]) -> tuple[list[_Entry], list[str]]:
-    """Which entries go, and the text of those that come."""
-    columns = tuple(rows[0]) if rows else case.columns
-    if columns is None or case.columns is None or set(columns) != set(case.columns):
-        drop = [e for e in entries if e.key in ("returns", "row", "rows")]
-        new = [f"returns: {', '.join(columns)}"] if columns else []
-        missing = list(rows)
-    else:
-        drop, new, missing, columns = [], [], list(rows), case.columns
-        for entry, row in zip((e for e in entries if e.key == "row"), case.rows or (), strict=False):
-            same = next((r for r in missing if _row_key(r) == _row_key(row)), None)
-            if same is None:
-                drop.append(entry)
-            else:
-                missing.remove(same)
-        if rows:
-            drop += [e for e in entries if e.key == "rows"]
-    new += ["row: " + ", ".join(_value_text(row[c]) for c in columns or ()) for row in missing]
-    if not rows and case.rows != []:
-        new.append("rows: none")
-    return drop, new

@@ -22,7 +22,7 @@ from quercus.ir.evaluate import constant
 from quercus.kernels import match
 
 if TYPE_CHECKING:
-    from quercus.backends.local.program import Name, Program
+    from quercus.backends.local.specs import Name, Program
 
 OP = {name: i for i, name in enumerate(match.OPS)}
 COMPARE = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}

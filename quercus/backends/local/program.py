@@ -1,132 +1,22 @@
-"""Flat alternatives + a stream -> the matcher's program: buffers, slots, levels, and predicates as small typed code.
+"""Flat alternatives + a stream -> the matcher's program: slots, levels, and predicates as small typed code.
 
-A slot holds the index of one bound event. A plain variable has one slot, `B[n]` has n, and `B+` or `B*` has a slot
-that its elements pass through while they are tested. Whatever names a single variable is computed as a column
-beforehand; only what compares variables is left for the matcher.
+A slot holds the index of one bound event. A plain variable has one slot, `B[n]` has n, and `B+` or `B*` has a slot that
+its elements pass through while they are tested. Whatever names a single variable is computed as a column beforehand;
+only what compares variables is left for the matcher.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
-import numpy as np
-from attrs import define, field, frozen
-from numpy.typing import NDArray
-
+from quercus.backends.local.buffers import BufferSource
 from quercus.backends.local.code import Code
 from quercus.backends.local.events import Events
-from quercus.backends.local.expressions import true_mask
 from quercus.backends.local.flat import Flat, FlatNegation, is_local
+from quercus.backends.local.specs import FlatSpec, LevelSpec, Name, NegationSpec, Program, SetSpec, WindowSpec
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
-from quercus.kernels import group
-
-Index = NDArray[np.int64]
-
-
-@frozen(eq=False)
-class BufferData:
-    """A leaf buffer's events in stream order (key by key where there is a key)."""
-
-    ts: Index
-    pos: Index
-    row: Index  # the position in the whole stream: who the event is
-    codes: Index | None  # of the key
-
-
-@frozen
-class Name:
-    """What a variable of an alternative is to the matcher."""
-
-    var: str
-    buffer: int
-    slots: tuple[int, ...]  # of a plain variable or of [n]
-    set: int | None  # of a Kleene variable
-    element: int | None  # the slot through which a set's elements pass
-
-
-@define
-class WindowSpec:
-    count: bool
-    size: int
-    slots: list[int]
-    sets: list[int]
-
-
-@define
-class SetSpec:
-    slot: int
-    least: int
-    slots: list[int]
-    after: list[int] = field(factory=list)
-    before: list[int] = field(factory=list)
-    distinct: list[int] = field(factory=list)
-    preds: list[int] = field(factory=list)
-    windows: list[int] = field(factory=list)
-
-
-@define
-class LevelSpec:
-    slot: int
-    previous: int
-    after: list[int] = field(factory=list)
-    before: list[int] = field(factory=list)
-    distinct: list[int] = field(factory=list)
-    preds: list[int] = field(factory=list)
-    negations: list[int] = field(factory=list)
-    reach: list[tuple[int, list[int]]] = field(factory=list)
-
-
-@define
-class NegationSpec:
-    left: int
-    right: int
-    after: list[tuple[list[int], list[int]]]
-    before: list[tuple[list[int], list[int]]]
-    bodies: list[int]
-    exclude_slots: list[int]
-    exclude_sets: list[int]
-
-
-@define
-class FlatSpec:
-    root: bool
-    levels: list[LevelSpec] = field(factory=list)
-    sets: list[int] = field(factory=list)
-    counted: list[int] = field(factory=list)
-    negations: list[int] = field(factory=list)
-    tests: list[int] = field(factory=list)
-    outs: list[int] = field(factory=list)
-    out_sets: list[int] = field(factory=list)
-    slots: list[int] = field(factory=list)
-    pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
-    chain: int | None = None  # the window of a SEQ of plain components, which needs no search
-    limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
-    natural: bool = False  # matches come out in the order of the answer
-    variables: list[str] = field(factory=list)  # of outs
-    set_variables: list[str] = field(factory=list)  # of out_sets
-
-
-@define
-class Program:
-    """Everything `kernels.match.Matcher` reads."""
-
-    by_arrival: bool
-    count_window: bool
-    window_size: int
-    buffers: list[BufferData] = field(factory=list)
-    slots: list[int] = field(factory=list)
-    windows: list[WindowSpec] = field(factory=list)
-    sets: list[SetSpec] = field(factory=list)
-    negations: list[NegationSpec] = field(factory=list)
-    flats: list[FlatSpec] = field(factory=list)
-    code: list[int] = field(factory=list)
-    preds: list[tuple[int, int, int]] = field(factory=list)
-    columns: list[tuple[Any, Any]] = field(factory=list)
-    const_i: list[int] = field(factory=list)
-    const_f: list[float] = field(factory=list)
 
 
 class Compiler:
@@ -440,90 +330,6 @@ class Compiler:
             spec.levels[
                 max((level_of[s] for v in needs if v in names for s in names[v].slots), default=0)
             ].negations.append(number)
-
-
-class BufferSource:
-    """Makes leaf buffers from a stream: routed, filtered, and sorted key by key where there is a key."""
-
-    def __init__(self, events: Events, tree: t.Tree, wanted: list[t.Buffer]) -> None:
-        self.events, self.tree = events, tree
-        requests = list(dict.fromkeys(b.accepts for b in wanted))
-        self.routed = dict(zip(requests, events.route(requests), strict=True))
-        self.by_var = {c.var: c.attr for c in tree.key.columns} if tree.key is not None else {}
-        self.same_name = len(set(self.by_var.values())) == 1
-        self.positions = self._positions_by_key() if tree.partition_by else None
-        self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
-
-    def holds(self, e: x.Expr) -> bool:
-        """Whether an equality is what the found key says: then it holds inside every segment."""
-        key = self.tree.key
-        if key is None or self.tree.partition_by or self.nulls or not x.is_equality(e):
-            return False
-        assert isinstance(e, x.Compare)
-        return e.left in key.columns and e.right in key.columns
-
-    def key_attribute(self, var: str) -> str | None:
-        return None if self.tree.partition_by else self.by_var.get(var)
-
-    def buffer(self, b: t.Buffer, local: tuple[x.Expr, ...]) -> BufferData:
-        at = self.routed[b.accepts]
-        for c in local:
-            at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
-        codes = self._codes(b.var, at)
-        if codes is not None:
-            if self.tree.partition_by:  # events of no key belong to no stream
-                at, codes = at[codes >= 0], codes[codes >= 0]
-            order = _by_code(codes)
-            at, codes = at[order], codes[order]
-        pos = at if self.positions is None else np.ascontiguousarray(self.positions[at])
-        return BufferData(np.ascontiguousarray(self.events.ts[at]), pos, at, codes)
-
-    def _codes(self, var: str, at: Index) -> Index | None:
-        if self.tree.partition_by:
-            return self.events.key_codes(self.tree.partition_by, at)
-        attr = self.key_attribute(var)
-        if attr is None:
-            return None
-        codes = self.events.key_codes((attr,), at, None if self.same_name else "found")
-        lost = codes < 0
-        if lost.any():  # null agrees with nothing, but may stand alone: each in a segment of its own
-            self.nulls = True
-            codes = codes.copy()
-            codes[lost] = -1 - at[lost]
-        return codes
-
-    def _positions_by_key(self) -> Index:
-        """Positions count within each key's own stream, all types together."""
-        codes = self.events.key_codes(self.tree.partition_by, np.arange(len(self.events)))
-        order = np.argsort(codes, kind="stable")
-        ranked = codes[order]
-        first = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.empty(0, np.int64)
-        lengths = np.diff(np.r_[first, len(ranked)])
-        positions = np.empty(len(codes), np.int64)
-        positions[order] = np.arange(len(codes)) - np.repeat(first, lengths)
-        return positions
-
-
-def _by_code(codes: Index) -> Index:
-    """A stable order that brings equal keys together; by counting, where the codes are dense."""
-    least, most = (int(codes.min()), int(codes.max())) if len(codes) else (0, -1)
-    if least >= 0 and most <= 4 * len(codes) + 1024:
-        return group.group_by_code(codes, most + 1)[0]
-    return np.argsort(codes, kind="stable")
-
-
-def segments(buffers: list[BufferData]) -> NDArray[np.int64]:
-    """Where each key's part of each buffer begins: one row a buffer, one column a key, and the end."""
-    if not buffers or buffers[0].codes is None:
-        return np.array([[0, len(b.ts)] for b in buffers], dtype=np.int64).reshape(len(buffers), 2)
-    coded = [b.codes for b in buffers if b.codes is not None]
-    most = max((int(c[-1]) for c in coded if len(c)), default=-1)
-    if most <= sum(len(c) for c in coded) and not any(len(c) and c[0] < 0 for c in coded):
-        keys = np.arange(most + 1)
-    else:
-        keys = np.unique(np.concatenate(coded))
-    starts = [np.r_[np.searchsorted(c, keys), len(c)] for c in coded]
-    return np.ascontiguousarray(np.array(starts, dtype=np.int64).reshape(len(buffers), len(keys) + 1))
 
 
 def _slots_or_none(n: Name, names: dict[str, Name]) -> tuple[int | None, ...]:

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
+from quercus.backends.local.buffers import BufferSource, segments
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.flat import Flat, flatten
-from quercus.backends.local.program import BufferSource, Compiler, FlatSpec, segments
+from quercus.backends.local.program import Compiler
+from quercus.backends.local.specs import FlatSpec
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
 from quercus.ir import tree as t

@@ -1,0 +1,298 @@
+"""What the matcher's parts share: the query as C structures, and small helpers over sorted arrays and growing output."""
+
+from libc.stdint cimport INT64_MAX, INT64_MIN
+from libc.stdlib cimport abort, realloc
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint64_t
+
+cdef extern from *:
+    """
+    #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
+    #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
+    #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
+    #define c_mod(a, b) ((a) % (b))
+    #define c_div(a, b) ((a) / (b))
+    #define lowest_bit(w) __builtin_ctzll(w)
+    #define count_bits(w) __builtin_popcountll(w)
+    """
+    bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
+    bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
+    bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
+    int64_t c_mod(int64_t a, int64_t b) noexcept nogil
+    double c_div(double a, double b) noexcept nogil
+    int lowest_bit(uint64_t w) noexcept nogil
+    int count_bits(uint64_t w) noexcept nogil
+
+cdef enum:
+    NULL_, CONST_I, CONST_F, LOAD_I, LOAD_F, TO_F, ADD_I, SUB_I, MUL_I, MOD_I, NEG_I, ABS_I, ADD_F, SUB_F, MUL_F, DIV_F, MOD_F, NEG_F
+    ABS_F, ROUND_F, FLOOR_F, CEIL_F, EQ_I, NE_I, LT_I, LE_I, GT_I, GE_I, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F, AND_, OR_, NOT_, IS_NULL
+    IS_NOT_NULL, IN_I, IN_F, COUNT_, GROUP_I, GROUP_F
+
+cdef enum:
+    FIRST_ = 1
+    LAST_ = 2
+    SUM_ = 3
+    AVG_ = 4
+    MIN_ = 5
+    MAX_ = 6
+
+
+cdef struct Ints:
+    int n
+    int* v
+
+cdef struct Buf:
+    const int64_t* ts
+    const int64_t* pos
+    const int64_t* order_
+    const int64_t* row
+    Py_ssize_t n
+    Py_ssize_t lo
+    Py_ssize_t hi
+
+cdef struct Col:
+    const int64_t* i
+    const double* f
+    const uint8_t* valid
+
+cdef struct Win:
+    bint count
+    int64_t size
+    Ints slots
+    Ints sets
+
+cdef struct Reach:          # a window at the moment a slot is bound: what of it is bound before
+    int win
+    Ints slots
+
+cdef struct Pred:
+    int start
+    int end
+    int over                # a set whose every element must pass, or -1
+    int compare             # the comparison, when it only compares two columns; else -1
+    int slot_a
+    int slot_b
+    int col_a
+    int col_b
+
+cdef struct Level:
+    int slot
+    int previous            # the slot before it in an [n] set, or -1
+    Ints after
+    Ints before
+    Ints distinct
+    Ints preds
+    Ints negs
+    int n_reach
+    Reach* reach
+    Py_ssize_t hint_lo
+    Py_ssize_t hint_hi
+
+cdef struct Set:
+    int slot                # holds an element while a predicate looks at it
+    int least
+    Ints slots              # of an [n] set; empty for + and *
+    Ints after
+    Ints before
+    Ints distinct
+    Ints preds
+    Ints wins
+    Py_ssize_t* elems
+    Py_ssize_t n
+    Py_ssize_t cap
+    Py_ssize_t* cands
+    Py_ssize_t n_cands
+    Py_ssize_t cand_cap
+    Py_ssize_t hint_lo
+    Py_ssize_t hint_hi
+
+cdef struct Pair:           # two sets whose elements must be in order, be different events, or agree on a column
+    int kind                # 0 before, 1 distinct, 2 same (int64), 3 same (float64)
+    int a
+    int b
+    int col_a
+    int col_b
+
+cdef struct Limit:          # a negated leaf between a component and the next
+    int component
+    int buf
+
+cdef struct Flat:
+    int n_levels
+    Level* levels
+    Ints sets               # + and *
+    Ints counted            # [n]
+    Ints negs
+    Ints tests
+    Ints outs
+    Ints out_sets
+    Ints slots
+    int n_pairs
+    Pair* pairs
+    bint root
+    bint plain_last         # the last level needs no look at single events
+    bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
+    int chain_win
+    int n_limits
+    Limit* limits
+    int64_t** next_         # for each component but the last: the first later event of the next component
+    int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
+    int64_t* upto           # for each component: the first event not before the last component's
+
+cdef struct Group:
+    Ints slots
+    Ints sets
+
+cdef struct Neg:
+    int n_after
+    Group* after
+    int n_before
+    Group* before
+    int left                # 0: a neighbour is always there, 1: end - window
+    int right               # 0, 1: start + window, 2: end
+    Ints bodies
+    Ints ex_slots
+    Ints ex_sets
+
+cdef struct Bounds:         # a scope: order exclusive, time and position inclusive
+    int64_t lo_order
+    int64_t hi_order
+    int64_t lo_ts
+    int64_t hi_ts
+    int64_t lo_pos
+    int64_t hi_pos
+    int neg                 # whose excluded events apply, or -1
+
+cdef struct Out:
+    int64_t* v
+    Py_ssize_t n
+    Py_ssize_t cap
+
+cdef struct Machine:         # one query over its buffers: what every function of the matcher works on
+    Buf* bufs
+    int n_bufs
+    Col* cols
+    int* slot_buf
+    Py_ssize_t* cur         # what each slot holds
+    int n_slots
+    Win* wins
+    Pred* preds
+    int* code
+    int64_t* const_i
+    double* const_f
+    Set* sets
+    int n_sets
+    Neg* negs
+    Flat* flats
+    bint count_window
+    int64_t window_size
+    Out* outs
+    Out* elems
+    int64_t start_ts        # the extent of the whole match
+    int64_t end_ts
+    int64_t start_pos
+    int64_t end_pos
+    int64_t n_matches
+    int64_t max_matches
+    int64_t deadline
+    int64_t compared
+    int64_t bound
+    int64_t ticks
+
+
+cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t r
+    return (INT64_MAX if b > 0 else INT64_MIN) if add_overflows(a, b, &r) else r
+
+
+cdef inline int64_t sat_sub(int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t r
+    return (INT64_MIN if b > 0 else INT64_MAX) if sub_overflows(a, b, &r) else r
+
+
+cdef inline int64_t monotonic() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec * <int64_t> 1000000000 + now.tv_nsec
+
+
+cdef inline int64_t at(const int64_t* v, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    if QUERCUS_IS_CHECKED and (i < 0 or i >= n):
+        abort()
+    return v[i]
+
+
+cdef inline Py_ssize_t first_above(const int64_t* v, Py_ssize_t lo, Py_ssize_t hi, int64_t x, bint or_equal, Py_ssize_t hint) noexcept nogil:
+    """The first index in [lo, hi) whose value is > x (>= x with or_equal), galloping from a hint; hi when there is none."""
+    cdef Py_ssize_t step = 1, a = lo, b = hi, mid
+    if lo >= hi:
+        return lo
+    if hint < lo:
+        hint = lo
+    if hint >= hi:
+        hint = hi - 1
+    if v[hint] > x or (or_equal and v[hint] == x):   # the answer is at the hint or before it
+        b = hint
+        while b - step >= lo and (v[b - step] > x or (or_equal and v[b - step] == x)):
+            b -= step
+            step <<= 1
+        a = b - step + 1 if b - step + 1 > lo else lo
+    else:
+        a = hint + 1
+        while a + step < hi and not (v[a + step] > x or (or_equal and v[a + step] == x)):
+            a += step
+            step <<= 1
+        b = a + step if a + step < hi else hi
+    while a < b:
+        mid = (a + b) >> 1
+        if v[mid] > x or (or_equal and v[mid] == x):
+            b = mid
+        else:
+            a = mid + 1
+    return a
+
+
+cdef inline int64_t order_of(Machine* m, int slot) noexcept nogil:
+    return at(m.bufs[m.slot_buf[slot]].order_, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+
+
+cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
+    return at(m.bufs[m.slot_buf[slot]].row, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+
+
+cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:
+    cdef int64_t* v = <int64_t*> realloc(o.v, cap * sizeof(int64_t))
+    if v == NULL:
+        return 1
+    o.v, o.cap = v, cap
+    return 0
+
+
+cdef inline int enlarge(Out* o, Py_ssize_t least) noexcept nogil:
+    cdef Py_ssize_t cap = o.cap * 2 if o.cap else 1024
+    while cap < least:
+        cap *= 2
+    return enlarge_to(o, cap)
+
+
+cdef inline int push(Out* o, int64_t v) noexcept nogil:
+    if o.n == o.cap and enlarge(o, o.n + 1):
+        return 1
+    o.v[o.n] = v
+    o.n += 1
+    return 0
+
+
+cdef inline int grow(Set* s, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t cap = s.cap * 2 if s.cap else 16
+    cdef Py_ssize_t* v
+    if n <= s.cap:
+        return 0
+    while cap < n:
+        cap *= 2
+    v = <Py_ssize_t*> realloc(s.elems, cap * sizeof(Py_ssize_t))
+    if v == NULL:
+        return 1
+    s.elems, s.cap = v, cap
+    return 0

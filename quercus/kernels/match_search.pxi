@@ -1,0 +1,270 @@
+# Searching: the range of each component from what is bound, predicates, negations, and the match when all are bound.
+
+
+cdef void narrow(Machine* m, Level* level, Bounds* b) noexcept nogil:
+    """Bounds of a slot from what is bound: order from its neighbours, windows from the extent so far."""
+    cdef int i, j, slot
+    cdef int64_t v, low, high
+    cdef Win* w
+    for i in range(level.after.n):
+        v = order_of(m, level.after.v[i])
+        if v > b.lo_order:
+            b.lo_order = v
+    for i in range(level.before.n):
+        v = order_of(m, level.before.v[i])
+        if v < b.hi_order:
+            b.hi_order = v
+    for i in range(level.n_reach):
+        w = &m.wins[level.reach[i].win]
+        low, high = INT64_MAX, INT64_MIN
+        for j in range(level.reach[i].slots.n):
+            slot = level.reach[i].slots.v[j]
+            v = (m.bufs[m.slot_buf[slot]].pos if w.count else m.bufs[m.slot_buf[slot]].ts)[m.cur[slot]]
+            low = min(low, v)
+            high = max(high, v)
+        if low == INT64_MAX and high == INT64_MIN:
+            continue
+        if w.count:
+            b.lo_pos, b.hi_pos = max(b.lo_pos, sat_sub(high, w.size)), min(b.hi_pos, sat_add(low, w.size))
+        else:
+            b.lo_ts, b.hi_ts = max(b.lo_ts, sat_sub(high, w.size)), min(b.hi_ts, sat_add(low, w.size))
+
+
+cdef void interval(Machine* m, Buf* buf, Bounds* b, Py_ssize_t* lo, Py_ssize_t* hi) noexcept nogil:
+    """The part of a buffer inside the bounds. `lo` and `hi` come in as hints."""
+    cdef Py_ssize_t first = buf.lo, last = buf.hi, hint_lo = lo[0], hint_hi = hi[0]
+    if b.lo_order != INT64_MIN:
+        first = first_above(buf.order_, first, last, b.lo_order, False, hint_lo)
+    if b.lo_ts != INT64_MIN:
+        first = first_above(buf.ts, first, last, b.lo_ts, True, hint_lo)
+    if b.lo_pos != INT64_MIN:
+        first = first_above(buf.pos, first, last, b.lo_pos, True, hint_lo)
+    if b.hi_order != INT64_MAX:
+        last = first_above(buf.order_, first, last, b.hi_order, True, hint_hi)
+    if b.hi_ts != INT64_MAX:
+        last = first_above(buf.ts, first, last, b.hi_ts, False, hint_hi)
+    if b.hi_pos != INT64_MAX:
+        last = first_above(buf.pos, first, last, b.hi_pos, False, hint_hi)
+    lo[0], hi[0] = first, last
+
+
+cdef bint excluded(Machine* m, int neg, int64_t row) noexcept nogil:
+    cdef Neg* g = &m.negs[neg]
+    cdef int i
+    cdef Py_ssize_t j
+    cdef Set* s
+    for i in range(g.ex_slots.n):
+        if row_of(m, g.ex_slots.v[i]) == row:
+            return True
+    for i in range(g.ex_sets.n):
+        s = &m.sets[g.ex_sets.v[i]]
+        for j in range(s.n):
+            if m.bufs[m.slot_buf[s.slot]].row[s.elems[j]] == row:
+                return True
+    return False
+
+
+cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
+    """Bind level k and all after it. 1: found (a negated body), 0: went through, below 0: stop."""
+    cdef Level* level
+    cdef Buf* buf
+    cdef Bounds b
+    cdef Py_ssize_t lo, hi, i
+    cdef int j, r
+    cdef int64_t row
+    cdef bint good
+    if k == f.n_levels:
+        return complete(m, f, scope)
+    level = &f.levels[k]
+    buf = &m.bufs[m.slot_buf[level.slot]]
+    b = scope[0]
+    narrow(m, level, &b)
+    lo, hi = level.hint_lo, level.hint_hi
+    interval(m, buf, &b, &lo, &hi)
+    level.hint_lo, level.hint_hi = lo, hi
+    if level.previous >= 0 and lo <= m.cur[level.previous]:
+        lo = m.cur[level.previous] + 1
+    if lo >= hi:
+        return 0
+    if k == f.n_levels - 1 and f.plain_last:
+        return emit_range(m, f, level.slot, buf, lo, hi)
+    for i in range(lo, hi):
+        m.cur[level.slot] = i
+        m.compared += 1
+        r = tick(m)
+        if r < 0:
+            return r
+        row = at(buf.row, i, buf.n)
+        good = True
+        for j in range(level.distinct.n):
+            if row_of(m, level.distinct.v[j]) == row:
+                good = False
+                break
+        if good and b.neg >= 0 and excluded(m, b.neg, row):
+            good = False
+        if not good:
+            continue
+        for j in range(level.preds.n):
+            if not holds(m, level.preds.v[j]):
+                good = False
+                break
+        if not good:
+            continue
+        for j in range(level.negs.n):
+            r = exists(m, level.negs.v[j])
+            if r < 0:
+                return r
+            if r:
+                good = False
+                break
+        if not good:
+            continue
+        m.bound += 1
+        r = search(m, f, k + 1, scope)
+        if r != 0:
+            return r
+    return 0
+
+
+cdef inline int tick(Machine* m) noexcept nogil:
+    """Now and then, look at the clock and at signals: 0 to go on."""
+    m.ticks += 1
+    return pause(m) if m.ticks & 65535 == 0 else 0
+
+
+cdef int pause(Machine* m) noexcept nogil:
+    if m.deadline and monotonic() >= m.deadline:
+        return -3
+    with gil:
+        return -1 if check_signals() < 0 else 0  # the exception stays set: `run` lets it out
+
+
+cdef int finish(Machine* m, Flat* f) noexcept nogil:
+    """Everything is bound: negations, tests on whole sets, then out."""
+    cdef int i, r
+    if f.root:
+        extent(m, f)
+    for i in range(f.negs.n):
+        r = exists(m, f.negs.v[i])
+        if r != 0:
+            return r if r < 0 else 0
+    for i in range(f.tests.n):
+        if not holds(m, f.tests.v[i]):
+            return 0
+    return emit(m, f) if f.root else 1
+
+
+cdef void extent(Machine* m, Flat* f) noexcept nogil:
+    cdef int i
+    cdef Py_ssize_t j
+    cdef Buf* b
+    cdef Set* s
+    m.start_ts, m.end_ts, m.start_pos, m.end_pos = INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN
+    for i in range(f.slots.n):
+        stretch(m, &m.bufs[m.slot_buf[f.slots.v[i]]], m.cur[f.slots.v[i]])
+    for i in range(f.sets.n):
+        s = &m.sets[f.sets.v[i]]
+        for j in range(s.n):
+            stretch(m, &m.bufs[m.slot_buf[s.slot]], s.elems[j])
+
+
+cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
+    m.start_ts, m.end_ts = min(m.start_ts, b.ts[i]), max(m.end_ts, b.ts[i])
+    m.start_pos, m.end_pos = min(m.start_pos, b.pos[i]), max(m.end_pos, b.pos[i])
+
+# negations
+
+
+cdef int exists(Machine* m, int neg) noexcept nogil:
+    """Whether the negated pattern has a match in its scope."""
+    cdef Neg* g = &m.negs[neg]
+    cdef Bounds b = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
+    cdef int i, r
+    if g.ex_slots.n or g.ex_sets.n:
+        b.neg = neg
+    if not edge(m, g.after, g.n_after, True, &b.lo_order) and g.left:
+        if m.count_window:
+            b.lo_pos = sat_sub(m.end_pos, m.window_size)
+        else:
+            b.lo_ts = sat_sub(m.end_ts, m.window_size)
+    if not edge(m, g.before, g.n_before, False, &b.hi_order) and g.right:
+        if m.count_window:
+            b.hi_pos = sat_add(m.start_pos, m.window_size) if g.right == 1 else m.end_pos
+        else:
+            b.hi_ts = sat_add(m.start_ts, m.window_size) if g.right == 1 else m.end_ts
+    for i in range(g.bodies.n):
+        r = search(m, &m.flats[g.bodies.v[i]], 0, &b)
+        if r != 0:
+            return r
+    return 0
+
+
+cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noexcept nogil:
+    """The end of the nearest neighbour that has bound anything."""
+    cdef int i, j
+    cdef Py_ssize_t k
+    cdef Set* s
+    cdef bint found = False
+    cdef int64_t v, best = 0
+    for i in range(n):
+        for j in range(groups[i].slots.n):
+            v = order_of(m, groups[i].slots.v[j])
+            best = v if not found else max(best, v) if latest else min(best, v)
+            found = True
+        for j in range(groups[i].sets.n):
+            s = &m.sets[groups[i].sets.v[j]]
+            for k in range(s.n):
+                v = m.bufs[m.slot_buf[s.slot]].order_[s.elems[k]]
+                best = v if not found else max(best, v) if latest else min(best, v)
+                found = True
+        if found:
+            out[0] = best
+            return True
+    return False
+
+# output
+
+
+cdef int emit(Machine* m, Flat* f) noexcept nogil:
+    cdef int i
+    cdef Py_ssize_t j
+    cdef Set* s
+    if m.n_matches >= m.max_matches:
+        return -2
+    for i in range(f.outs.n):
+        if push(&m.outs[i], row_of(m, f.outs.v[i])):
+            return -5
+    for i in range(f.out_sets.n):
+        s = &m.sets[f.out_sets.v[i]]
+        for j in range(s.n):
+            if push(&m.elems[2 * i + 1], m.bufs[m.slot_buf[s.slot]].row[s.elems[j]]):
+                return -5
+        if push(&m.elems[2 * i], m.elems[2 * i + 1].n):
+            return -5
+    m.n_matches += 1
+    return 0
+
+
+cdef int emit_range(Machine* m, Flat* f, int last, Buf* buf, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
+    """The last component's whole range at once: no single event needs a look."""
+    cdef Py_ssize_t n = hi - lo, j
+    cdef int i
+    cdef int64_t row
+    cdef Out* o
+    m.compared += n
+    m.bound += n
+    if n > m.max_matches - m.n_matches:
+        return -2
+    for i in range(f.outs.n):
+        o = &m.outs[i]
+        if o.n + n > o.cap and enlarge(o, o.n + n):
+            return -5
+        if f.outs.v[i] == last:
+            memcpy(o.v + o.n, buf.row + lo, n * sizeof(int64_t))
+        else:
+            row = row_of(m, f.outs.v[i])
+            for j in range(n):
+                o.v[o.n + j] = row
+        o.n += n
+    m.n_matches += n
+    return 0
