@@ -81,7 +81,12 @@ def pass_over_types(table: pa.Table, rounds: int) -> float:
 def copy_of(arrays: Sequence[Any], rounds: int) -> float:
     """Seconds to copy arrays into memory that is there already: fresh memory costs several times as much."""
     pairs = [(np.zeros_like(a), a) for a in arrays]
-    return least(lambda: [np.copyto(to, a) for to, a in pairs], rounds)
+
+    def copy() -> None:
+        for to, a in pairs:
+            np.copyto(to, a)
+
+    return least(copy, rounds)
 
 
 def machine() -> dict[str, Any]:

@@ -80,8 +80,8 @@ def _ratio(seconds: dict[str, float]) -> float:
 
 def print_compared(found: list[dict[str, Any]]) -> None:
     print(
-        f"{'':3}{'':28}{'matches':>9} {'Quercus':>8} {'DuckDB':>8} {'Polars':>8} {'ratio':>7} {'median':>7} {'target':>7}"
-        f"  {'':6} {'ns/event':>8} {'ns/match':>8} {'types':>6} {'copy':>6}"
+        f"{'':31}{'matches':>9} {'Quercus':>8} {'DuckDB':>8} {'Polars':>8}"
+        f" {'ratio':>7} {'median':>7} {'target':>7}  {'':6} {'ns/event':>8} {'ns/match':>8} {'types':>6} {'copy':>6}"
     )
     for e in found:
         ms = {k: 1e3 * v for k, v in e["seconds"].items()}
