@@ -6,8 +6,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quercus.testing.casefile import EXPECTATIONS, Actual, Case, CaseError, Entry, Match, Row, blocks_of, lines_of
-from quercus.testing.compare import match_key, match_text, plain, row_key
+from quercus.testing.casefile import (
+    EXPECTATIONS,
+    Actual,
+    Case,
+    CaseError,
+    Entry,
+    Match,
+    Row,
+    blocks_of,
+    case_of,
+    lines_of,
+    match_key,
+)
+from quercus.testing.compare import match_text, plain, row_key, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
