@@ -211,12 +211,14 @@ class _Arranger:
         self, ready: list[t.Predicate], known: tuple[x.Expr, ...]
     ) -> tuple[list[t.Predicate], list[t.Predicate], tuple[x.Expr, ...]]:
         """Equalities to hash on and other tests; an equality that others imply is not tested again."""
-        equal, where = [], []
+        equal: list[t.Predicate] = []
+        where: list[t.Predicate] = []
         for c in ready:
-            if not x.is_equality(c.expr) or c.when or x.variables(c.expr) & self.absent:
-                where.append(c)  # an absent variable has nothing to hash
+            if not x.is_equality(c.expr) or c.when:
+                where.append(c)
             elif not implied(c.expr, known, self.absent):
-                equal.append(c)
+                # an absent variable has nothing to hash
+                (where if x.variables(c.expr) & self.absent else equal).append(c)
                 known = (*known, c.expr)
         return equal, where, known
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from quercus.compiler.arrange import implied
+from quercus.compiler.homes import Home, rewrite_homes
+from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.ir import tree as t
@@ -17,7 +20,7 @@ def explain(plan: Plan, *, verbose: bool = False) -> str:
     """The logical query, the rules that fired, and the physical tree with its estimates."""
     unit = plan.schema.timestamp_unit
     out = ["logical"]
-    out += [f"  {line}" for line in text.query(plan.query, unit).splitlines()]
+    out += [f"  {line}" for line in text.query(essential(plan.query), unit).splitlines()]
     out += ["", "rules"]
     if verbose:
         out += list(_trace(plan, unit))
@@ -30,6 +33,23 @@ def explain(plan: Plan, *, verbose: bool = False) -> str:
     out += ["", "tree"]
     out += [f"  {line}" for line in tree_lines(plan.tree.root, unit)]
     return "\n".join(out)
+
+
+def essential(q: p.Query) -> p.Query:
+    """The query without the equalities that others imply: the closure is there for the planner, not for the reader."""
+
+    def keep(where: tuple[x.Expr, ...], home: Home) -> tuple[x.Expr, ...]:
+        known = tuple(c for c in home.outer if x.is_equality(c))
+        kept: list[x.Expr] = []
+        for c in where:
+            if x.is_equality(c):
+                if implied(c, known, home.absent):
+                    continue
+                known = (*known, c)
+            kept.append(c)
+        return tuple(kept)
+
+    return rewrite_homes(q, keep) or q
 
 
 def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:

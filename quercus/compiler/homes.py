@@ -41,6 +41,18 @@ def inner_conjuncts(e: p.Pattern) -> Iterator[x.Expr]:
                 yield from n.where
 
 
+def without_conditions(e: p.Pattern) -> p.Pattern:
+    """The bare pattern, to be shown where its conditions are told apart."""
+    e = p.with_parts(e, tuple(without_conditions(c) for c in p.parts(e)))
+    match e:
+        case p.Or():
+            return evolve(e, branches=tuple(evolve(b, where=()) for b in e.branches))
+        case p.Not():
+            return evolve(e, where=())
+        case _:
+            return e
+
+
 Rewrite = Callable[[tuple[x.Expr, ...], Home], tuple[x.Expr, ...]]
 
 

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from quercus.compiler import cost
 from quercus.compiler.arrange import ANY, Arrangement, Component, arrange, implied
-from quercus.compiler.homes import inner_conjuncts
+from quercus.compiler.homes import inner_conjuncts, without_conditions
 from quercus.compiler.nested import choose_strategy
 from quercus.compiler.scope import Placed, inner_negations, negations
 from quercus.ir import expr as x
@@ -82,6 +82,7 @@ class _Planner:
         bodies = (n.body for n in p.walk(q.pattern) if isinstance(n, p.Not))
         self.absent = frozenset().union(p.can_be_absent(q.pattern), *(p.can_be_absent(b) for b in bodies))
         self.unions = count(1)
+        self.known = tuple(c for c in q.where if x.is_equality(c))  # what holds around the negation being placed
         self.placed: dict[tuple[int, ...], Placed] = {}
         todo = list(negations(q.pattern))
         while todo:
@@ -212,7 +213,7 @@ class _Planner:
             e.window,
             self.model,
             self.shape,
-            self.absent,
+            (self.absent - p.positive_variables(e)) | p.can_be_absent(e),
         )
 
     def union(
@@ -270,7 +271,10 @@ class _Planner:
         n, scope = placed.negation, placed.scope
         inside = p.positive_variables(n.body)
         local = tuple(c for c in n.where if x.variables(c) <= inside)
-        body = self.root(n.body, local, (*path, 0), (), self.all - p.positive_variables(n.body))
+        known = self.known
+        self.known = (*known, *(c for c in n.where if x.is_equality(c)))
+        body = self.root(n.body, local, (*path, 0), (), self.all - inside)
+        self.known = known
         excludes = placed.siblings if placed.in_and else ()
         bounds = {v for g in (*scope.after, *scope.before) for v in g} | set(excludes)
         correlated = self.correlated([c for c in n.where if c not in local], local, bounds | inside)
@@ -281,7 +285,7 @@ class _Planner:
         negation = t.Negation(
             body.node,
             scope,
-            text.pattern(n.body),
+            text.pattern(without_conditions(n.body)),
             correlated,
             (),
             excludes,
@@ -300,7 +304,7 @@ class _Planner:
 
         those with neighbours are kept.
         """
-        known = tuple(c for c in (*self.q.where, *local) if x.is_equality(c))
+        known = (*self.known, *(c for c in local if x.is_equality(c)))
         kept: list[x.Expr] = []
         for c in sorted(where, key=lambda c: len(x.variables(c) - near)):
             if not x.is_equality(c):
