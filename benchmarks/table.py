@@ -133,10 +133,8 @@ def main() -> None:
     for title, rows in measured.items():
         grown[title] = rows()
         print_growth(title, grown[title])
-    print(
-        "\nGrowth is measured after larger runs, when malloc keeps freed memory: large outputs then cost fewer page faults,"
-    )
-    print("and the same query may take a third less than in the first table.")
+    print("\nGrowth is measured after larger runs, when malloc keeps freed memory: large outputs then cost fewer")
+    print("page faults, and the same query may take a third less than in the first table.")
     small = growth.small(rounds)
     print(f"\n{'compile + run, 100 events':36}{'ms':>11}   (target: under 5)")
     for name, seconds in small.items():
