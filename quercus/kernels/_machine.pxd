@@ -1,13 +1,21 @@
 """What the matcher's parts share: the query as C structures, and small helpers over sorted arrays and growing output."""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN
-from libc.stdlib cimport abort, realloc
+from libc.stdlib cimport abort, free, realloc
+from libc.string cimport memcpy
+from posix.stdlib cimport posix_memalign
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint64_t
 
 cdef extern from *:
     """
+    #ifdef __linux__
+    #include <sys/mman.h>
+    static inline void use_huge_pages(void* p, size_t n) { madvise(p, n, MADV_HUGEPAGE); }
+    #else
+    static inline void use_huge_pages(void* p, size_t n) { (void) p; (void) n; }
+    #endif
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
@@ -16,6 +24,7 @@ cdef extern from *:
     #define lowest_bit(w) __builtin_ctzll(w)
     #define count_bits(w) __builtin_popcountll(w)
     """
+    void use_huge_pages(void* p, size_t n) noexcept nogil
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
@@ -36,6 +45,11 @@ cdef enum:
     AVG_ = 4
     MIN_ = 5
     MAX_ = 6
+
+
+cdef enum:
+    LARGE = 4194304
+    HUGE_PAGE = 2097152
 
 
 cdef struct Ints:
@@ -117,6 +131,8 @@ cdef struct Pair:           # two sets whose elements must be in order, be diffe
 cdef struct Limit:          # a negated leaf between a component and the next
     int component
     int buf
+    int64_t* after          # for each event of the component: the first later negated event
+    int64_t* beyond         # for each negated event: the first event of the next component beyond it
 
 cdef struct Flat:
     int n_levels
@@ -138,7 +154,9 @@ cdef struct Flat:
     Limit* limits
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
-    int64_t* upto           # for each component: the first event not before the last component's
+    int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it
+    int64_t* from_at        # by event of the last component: the first event of the first that the window reaches
+    int64_t* upto           # upto_at of the last component's event at hand
 
 cdef struct Group:
     Ints slots
@@ -262,10 +280,17 @@ cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
 
 
 cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:
-    cdef int64_t* v = <int64_t*> realloc(o.v, cap * sizeof(int64_t))
+    cdef size_t size = cap * sizeof(int64_t)
+    cdef void* v = NULL
+    if size < LARGE:
+        v = realloc(o.v, size)
+    elif posix_memalign(&v, HUGE_PAGE, size) == 0:  # a page fault for every 2 MiB instead of every 4 KiB
+        use_huge_pages(v, size)
+        memcpy(v, o.v, o.n * sizeof(int64_t))
+        free(o.v)
     if v == NULL:
         return 1
-    o.v, o.cap = v, cap
+    o.v, o.cap = <int64_t*> v, cap
     return 0
 
 

@@ -147,8 +147,8 @@ cdef class Matcher:
         f.chain, f.chain_win = source.chain is not None, source.chain if source.chain is not None else 0
         f.n_limits = len(source.limits)
         f.limits = <Limit*> self._alloc(f.n_limits * sizeof(Limit))
-        for j, (component, buf) in enumerate(source.limits):
-            f.limits[j] = Limit(component, buf)
+        for j, (where, buf) in enumerate(source.limits):
+            f.limits[j].component, f.limits[j].buf = where, buf
         if f.chain:
             self._chain_memory(f)
         f.root = source.root
@@ -163,10 +163,15 @@ cdef class Matcher:
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
+        f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.from_at = <int64_t*> self._alloc(component(&self.m, f, f.n_levels - 1).n * sizeof(int64_t))
         for i in range(f.n_levels - 1):
             f.next_[i] = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
+            f.upto_at[i] = <int64_t*> self._alloc(component(&self.m, f, f.n_levels - 1).n * sizeof(int64_t))
         for j in range(f.n_limits):
             i = f.limits[j].component
+            f.limits[j].after = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
+            f.limits[j].beyond = <int64_t*> self._alloc(self.m.bufs[f.limits[j].buf].n * sizeof(int64_t))
             if f.limit[i] == NULL:
                 f.limit[i] = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
 

@@ -10,38 +10,56 @@ cdef inline Buf* component(Machine* m, Flat* f, int i) noexcept nogil:
     return &m.bufs[m.slot_buf[f.levels[level_of(m, f, i)].slot]]
 
 
+cdef void follow(
+    const int64_t* a, Py_ssize_t j, Py_ssize_t a_hi, const int64_t* b, Py_ssize_t p, Py_ssize_t b_hi,
+    int64_t back, int64_t at_least, int64_t* out,
+) noexcept nogil:
+    """For each a: the first b above it (with at_least: the first not below a - back). Both are sorted.
+
+    One step a turn and no branch on the data: which side moves cannot be foretold.
+    """
+    cdef int64_t move
+    while j < a_hi and p < b_hi:
+        out[j] = p
+        move = b[p] < sat_sub(a[j], back) + (not at_least)
+        p += move
+        j += 1 - move
+    while j < a_hi:
+        out[j] = p
+        j += 1
+
+
 cdef void point(Machine* m, Flat* f) noexcept nogil:
-    """Pointers of this segment: from each event to the first later one of the next component."""
-    cdef int i, k
+    """Pointers of this segment: to the next component's first later event, and from each last event back to the others."""
+    cdef int i, k = f.n_levels
     cdef Buf* a
     cdef Buf* b
     cdef Buf* x
-    cdef Py_ssize_t j, p, q
-    cdef int64_t bound
-    for i in range(f.n_levels - 1):
+    cdef Buf* end = component(m, f, k - 1)
+    cdef Win* w = &m.wins[f.chain_win]
+    cdef Py_ssize_t j
+    cdef int64_t p
+    for i in range(k - 1):
         a, b = component(m, f, i), component(m, f, i + 1)
-        p = b.lo
-        for j in range(a.lo, a.hi):
-            while p < b.hi and b.order_[p] <= a.order_[j]:
-                p += 1
-            f.next_[i][j] = p
+        follow(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, 0, 0, f.next_[i])
+        follow(end.order_, end.lo, end.hi, a.order_, a.lo, a.hi, 0, 1, f.upto_at[i])
         if f.limit[i] != NULL:
             for j in range(a.lo, a.hi):
                 f.limit[i][j] = b.hi
+    a = component(m, f, 0)
+    if w.count:
+        follow(end.pos, end.lo, end.hi, a.pos, a.lo, a.hi, w.size, 1, f.from_at)
+    else:
+        follow(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, 1, f.from_at)
     for k in range(f.n_limits):
         i = f.limits[k].component
         a, b, x = component(m, f, i), component(m, f, i + 1), &m.bufs[f.limits[k].buf]
-        p, q = x.lo, b.lo
+        follow(x.order_, x.lo, x.hi, b.order_, b.lo, b.hi, 0, 0, f.limits[k].beyond)
+        follow(a.order_, a.lo, a.hi, x.order_, x.lo, x.hi, 0, 0, f.limits[k].after)
         for j in range(a.lo, a.hi):
-            while p < x.hi and x.order_[p] <= a.order_[j]:
-                p += 1
-            if p == x.hi:
-                break
-            bound = x.order_[p]
-            while q < b.hi and b.order_[q] <= bound:
-                q += 1
-            if q < f.limit[i][j]:
-                f.limit[i][j] = q
+            p = f.limits[k].after[j]
+            if p < x.hi and f.limits[k].beyond[p] < f.limit[i][j]:
+                f.limit[i][j] = f.limits[k].beyond[p]
 
 
 cdef int chain(Machine* m, Flat* f) noexcept nogil:
@@ -49,31 +67,20 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     cdef Level* last = &f.levels[0]
     cdef Buf* end = component(m, f, k - 1)
     cdef Buf* first = component(m, f, 0)
-    cdef Buf* mid
-    cdef Win* w = &m.wins[f.chain_win]
-    cdef const int64_t* end_at = end.pos if w.count else end.ts
-    cdef const int64_t* first_at = first.pos if w.count else first.ts
-    cdef Py_ssize_t e, a, lo = first.lo, hi = first.lo, sample
-    cdef int64_t least, now
+    cdef Py_ssize_t e, a, lo, hi, sample
     cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
     sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
     point(m, f)
-    for i in range(k):
-        f.upto[i] = component(m, f, i).lo
     for e in range(end.lo, end.hi):
         m.cur[last.slot] = e
         m.compared += 1
-        least = sat_sub(end_at[e], w.size)
-        while hi < first.hi and first.order_[hi] < end.order_[e]:
-            hi += 1
-        while lo < hi and first_at[lo] < least:
-            lo += 1
+        if e == sample:
+            r = reserve(m, f)
+            if r != 0:
+                return r
+        lo, hi = f.from_at[e], f.upto_at[0][e]
         for i in range(1, k - 1):
-            mid = &m.bufs[m.slot_buf[f.levels[i + 1].slot]]
-            now = f.upto[i]
-            while now < mid.hi and mid.order_[now] < end.order_[e]:
-                now += 1
-            f.upto[i] = now
+            f.upto[i] = f.upto_at[i][e]
         if lo >= hi or (k > 2 and f.next_[0][lo] >= f.upto[1]):
             continue
         if tested:
@@ -91,10 +98,6 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
             r = emit_pairs(m, f, 0, lo, hi)
             if r != 0:
                 return r
-            if e == sample:
-                r = reserve(m, f)
-                if r != 0:
-                    return r
             continue
         for a in range(lo, hi):
             if k > 2 and f.next_[0][a] >= f.upto[1]:
