@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,3 +16,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def updating(request: pytest.FixtureRequest) -> bool:
     """Is this run meant to rewrite expectations rather than to check them?"""
     return bool(request.config.getoption("--update"))
+
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("quercus", deadline=None)
+settings.load_profile("quercus")

@@ -14,6 +14,7 @@ import pytest
 
 import quercus as qc
 from quercus.compiler import SHAPES
+from quercus.compiler.rules import RULES
 from tests import generate
 from tests.generate import Sample
 from tests.reference import canonical
@@ -53,6 +54,13 @@ def test_the_engine_answers_as_the_reference_does(first: int) -> None:
 @pytest.mark.parametrize("first", range(100_000, 100_400, CHUNK))
 def test_every_shape_gives_the_same_answer(first: int) -> None:
     assert list(agree(range(first, first + CHUNK), SHAPES))
+
+
+@pytest.mark.parametrize("rule", [r.name for r in RULES])
+def test_every_rule_can_be_left_out(rule: str) -> None:
+    for sample, _ in generate.valid(range(300_000, 300_060)):
+        got = canonical(qc.compile(sample.query, sample.schema(), without=[rule]).run(table(sample.events)).rows())
+        assert got == sample.answer(), f"without {rule}: {sample}"
 
 
 @pytest.mark.slow

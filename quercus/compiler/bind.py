@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from quercus.compiler import syntax as s
@@ -17,9 +18,9 @@ from quercus.compiler.typing import PER_SECOND, Typer
 from quercus.errors import QueryError, nearest
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
+from quercus.ir.span import Span
 
 if TYPE_CHECKING:
-    from quercus.ir.span import Span
     from quercus.schema import Schema
 
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "week": 604_800}
@@ -43,7 +44,8 @@ class _Binder:
 
     def query(self) -> p.Query:
         if self.source.window is None:
-            self.fail("E401", "the query has no window", None, "end it with WITHIN, for example WITHIN 10 min")
+            end = len(self.text.rstrip())
+            self.fail("E401", "the query has no window", Span(end, end + 1), "add WITHIN, for example WITHIN 10 min")
         self._collect(self.source.pattern, (), (), ())
         for conjunct in self.source.where:
             if isinstance(conjunct, s.SameAttr):
@@ -58,11 +60,18 @@ class _Binder:
             dict.fromkeys(self.schema.canonical(a) for a in (*self.schema.key, *self.source.partition_by))
         )
         for name in partition_by:
+            at = self._partition_span(name)
             for leaf in self.names.at.values():
-                self._column_of(leaf, name, leaf.event.span)
+                self._column_of(leaf, name, at or leaf.event.span)
         variables = tuple({leaf.var: leaf for leaf in p.leaves(pattern)}.values())
         bound = p.Query(pattern, tuple(self.homes[()]), window, partition_by, variables=variables)
         return bind_outputs(bound, self.source, self.names, self.typer(()))
+
+    def _partition_span(self, name: str) -> Span | None:
+        """Where PARTITION BY names an attribute; None when the schema's key does."""
+        clause = re.search(r"partition\s+by\b", self.text, re.IGNORECASE)
+        found = re.compile(rf"\b{re.escape(name)}\b").search(self.text, clause.end()) if clause else None
+        return Span(found.start(), found.end()) if found else None
 
     # looking names up
 

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from quercus.plan import Plan
 
 
+MOST_BRANCHES = 24
+MOST_TEXT = 4_000
+
+
 def explain(plan: Plan, *, verbose: bool = False) -> str:
     """The logical query, the rules that fired, and the physical tree with its estimates."""
     unit = plan.schema.timestamp_unit
     out = ["logical"]
-    out += [f"  {line}" for line in text.query(essential(plan.query), unit).splitlines()]
+    out += [f"  {cut(line)}" for line in text.query(essential(plan.query), unit).splitlines()]
     out += ["", "rules"]
     if verbose:
         out += list(_trace(plan, unit))
@@ -33,6 +37,11 @@ def explain(plan: Plan, *, verbose: bool = False) -> str:
     out += ["", "tree"]
     out += [f"  {line}" for line in tree_lines(plan.tree.root, unit)]
     return "\n".join(out)
+
+
+def cut(line: str) -> str:
+    """A line that a reader can take in: the 720 orders of an AND of six sets are too many."""
+    return line if len(line) <= MOST_TEXT else f"{line[:MOST_TEXT]} ... ({len(line) - MOST_TEXT:,} more characters)"
 
 
 def essential(q: p.Query) -> p.Query:
@@ -88,8 +97,8 @@ def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:
     for f in plan.fired:
         yield f"  {f.rule}: {BY_NAME[f.rule].reason}"
         before, after = text.query(f.before, unit).splitlines(), text.query(f.after, unit).splitlines()
-        yield from (f"    - {line}" for line in before if line not in after)
-        yield from (f"    + {line}" for line in after if line not in before)
+        yield from (f"    - {cut(line)}" for line in before if line not in after)
+        yield from (f"    + {cut(line)}" for line in after if line not in before)
         if before == after:
             yield f"    {_finding(f.rule, f.after)}"
 
@@ -143,7 +152,9 @@ def describe(n: t.Node, unit: p.TimeUnit) -> tuple[str, list[Child]]:
             return f"join {join_text(n, unit)}{tail}", [("", n.left), ("", n.right)]
         case t.Union():
             extra = _within(n.window) + (", equal matches once" if n.distinct else "")
-            return f"union #{n.number} of OR{extra}{tail}", [("", b) for b in n.branches]
+            more = len(n.branches) - MOST_BRANCHES
+            extra += f", {len(n.branches)} branches, of which {MOST_BRANCHES} are shown" if more > 0 else ""
+            return f"union #{n.number} of OR{extra}{tail}", [("", b) for b in n.branches[:MOST_BRANCHES]]
         case t.Stack():
             below: list[Child] = []
             for s in n.steps:

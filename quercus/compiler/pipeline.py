@@ -54,7 +54,7 @@ def apply(rule: Rule, q: p.Query, trace: list[Fired] | None = None) -> p.Query:
     if rule.on == "query":
         new = cast("Callable[[p.Query], p.Query | None]", rule.apply)(q)
     else:
-        pattern = _bottom_up(q.pattern, cast("Any", rule.apply))
+        pattern = bottom_up(q.pattern, cast("Any", rule.apply))
         new = None if pattern == q.pattern else evolve(q, pattern=pattern)
     if new is None or new == q:
         return q
@@ -64,10 +64,11 @@ def apply(rule: Rule, q: p.Query, trace: list[Fired] | None = None) -> p.Query:
     return new
 
 
-def _bottom_up(e: p.Pattern, rule: Callable[[p.Pattern], p.Pattern | None]) -> p.Pattern:
-    e = p.with_parts(e, tuple(_bottom_up(c, rule) for c in p.parts(e)))
+def bottom_up(e: p.Pattern, rule: Callable[[p.Pattern], p.Pattern | None]) -> p.Pattern:
+    """A rule on every node, from the leaves up, as often as it changes something."""
+    e = p.with_parts(e, tuple(bottom_up(c, rule) for c in p.parts(e)))
     while (new := rule(e)) is not None:
-        e = p.with_parts(new, tuple(_bottom_up(c, rule) for c in p.parts(new)))
+        e = p.with_parts(new, tuple(bottom_up(c, rule) for c in p.parts(new)))
     return e
 
 

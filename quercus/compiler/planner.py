@@ -15,6 +15,8 @@ from quercus.compiler import cost
 from quercus.compiler.arrange import ANY, Arrangement, Component, arrange, implied
 from quercus.compiler.homes import inner_conjuncts, without_conditions
 from quercus.compiler.nested import choose_strategy
+from quercus.compiler.pipeline import bottom_up
+from quercus.compiler.rules.and_kleene_orders import and_kleene_orders
 from quercus.compiler.scope import Placed, inner_negations, negations
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
@@ -48,7 +50,11 @@ class Built:
 
 
 def plan_tree(q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str) -> tuple[t.Tree, Built]:
-    """The physical tree of a rewritten query, for one shape ('auto': each operator's cheapest)."""
+    """The physical tree of a rewritten query, for one shape ('auto': each operator's cheapest).
+
+    What an AND beside a Kleene component means is its orders: they are taken here, if the rule was left out.
+    """
+    q = evolve(q, pattern=bottom_up(q.pattern, and_kleene_orders))
     planner = _Planner(q, schema, stats, shape, nested)
     if q.empty is not None:
         built = Built(t.Empty(q.empty, t.Estimate()), 0.0, "stack")

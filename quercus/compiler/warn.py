@@ -21,7 +21,8 @@ def warnings(q: p.Query, schema: Schema) -> tuple[str, ...]:
 
 def _kleene_pairs(q: p.Query, schema: Schema) -> Iterator[str]:
     """Two sets that may take the same events, in no order: every division of the events between them is maximal."""
-    open_ = [k for k in p.leaves(q.pattern) if isinstance(k, p.Kleene) and k.most is None]
+    found = {k.var: k for k in p.leaves(q.pattern)}.values()
+    open_ = [k for k in found if isinstance(k, p.Kleene) and k.most is None]
     for i, a in enumerate(open_):
         for b in open_[i + 1 :]:
             shared = set(schema.accepts(a.leaf.type)) & set(schema.accepts(b.leaf.type))
@@ -41,7 +42,7 @@ def _ordered(e: p.Pattern, a: str, b: str) -> bool:
 
 
 def _large_counts(q: p.Query) -> Iterator[str]:
-    for k in p.leaves(q.pattern):
+    for k in {k.var: k for k in p.leaves(q.pattern)}.values():
         if isinstance(k, p.Kleene) and k.most is not None and k.most > MANY:
             yield (
                 f"'{k.var}' takes every choice of {k.most} events: "
