@@ -45,7 +45,7 @@ class _Binder:
     def query(self) -> p.Query:
         if self.source.window is None:
             end = len(self.text.rstrip())
-            self.fail("E401", "the query has no window", Span(end, end + 1), "add WITHIN, for example WITHIN 10 min")
+            self.fail("E401", "the query has no window", Span(end, end + 1), "end it with WITHIN, for example WITHIN 10 min")
         self._collect(self.source.pattern, (), (), ())
         for conjunct in self.source.where:
             if isinstance(conjunct, s.SameAttr):

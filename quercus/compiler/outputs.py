@@ -34,7 +34,11 @@ def bind_outputs(query: p.Query, source: s.QueryText, names: Names, typer: Typer
     returns = tuple(_returned(o, i, names, typer, kleene) for i, o in enumerate(source.returns, 1))
     aggregates = tuple(_aggregate(o, names, typer) for o in source.aggregates)
     groups = tuple(_group(g, names, typer, kleene) for g in source.group_by)
-    seen: set[str] = {f"{g.var}_{g.attr}" for g in groups}
+    seen: set[str] = set()
+    for g in groups:
+        if f"{g.var}.{g.attr}" in seen:
+            typer.fail("E107", f"GROUPBY names {g.var}.{g.attr} twice", g.span, "once is enough")
+        seen.add(f"{g.var}.{g.attr}")
     outputs: tuple[p.Output | p.Aggregate, ...] = (*returns, *aggregates)
     for o in outputs:
         if o.name in seen:
