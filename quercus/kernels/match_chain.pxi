@@ -75,9 +75,7 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
         m.cur[last.slot] = e
         m.compared += 1
         if e == sample:
-            r = reserve(m, f)
-            if r != 0:
-                return r
+            reserve(m, f)
         lo, hi = f.from_at[e], f.upto_at[0][e]
         for i in range(1, k - 1):
             f.upto[i] = f.upto_at[i][e]
@@ -163,6 +161,13 @@ cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) no
     cdef int64_t* out_y = NULL
     cdef int slot_x = f.levels[i + 1].slot, slot_y = f.levels[i + 2].slot, c
     cdef Py_ssize_t j, n = 0, room = (hi - lo) * (upto - next_[lo])
+    if room > 65536:  # many pairs may not fit between: count before making room
+        room = 0
+        for j in range(lo, hi):
+            q, to = next_[j], upto if limit == NULL or limit[j] > upto else limit[j]
+            room += to - q if to > q else 0
+        if room > m.max_matches - m.n_matches:
+            return -2
     for c in range(f.outs.n):
         if m.outs[c].n + room > m.outs[c].cap and enlarge(&m.outs[c], m.outs[c].n + room):
             return -5
@@ -199,14 +204,13 @@ cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) no
     return pause(m) if m.ticks & 4095 == 0 else 0
 
 
-cdef int reserve(Machine* m, Flat* f) noexcept nogil:
+cdef void reserve(Machine* m, Flat* f) noexcept nogil:
     """Room for the whole answer, judged by its first part: memory that is not written costs nothing."""
     cdef int c
     cdef Py_ssize_t room = min(m.n_matches * 40, m.max_matches)
     for c in range(f.outs.n):
-        if room > m.outs[c].cap and enlarge_to(&m.outs[c], room):
-            return -5
-    return 0
+        if room > m.outs[c].cap:
+            enlarge_to(&m.outs[c], room)  # if there is none, it grows as it goes
 
 
 cdef int passes(Machine* m, Level* level) noexcept nogil:
