@@ -18,6 +18,7 @@ DIRECTIVES = {
     "boundscheck": CHECKED,
     "wraparound": False,  # no kernel indexes from the end; under boundscheck a negative index is then an error
     "initializedcheck": CHECKED,
+    "overflowcheck": CHECKED,
     "nonecheck": False,  # a check of self needs the GIL, which the kernels run without
     "cdivision": not CHECKED,
     "embedsignature": True,

@@ -57,7 +57,11 @@ class Plan:
         return explain(self, verbose=verbose)
 
     def alternatives(self) -> tuple[Alternative, ...]:
-        """Every shape considered for the root operator, cheapest first."""
+        """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.
+
+        For a SEQ of up to five components these are all binary trees, the stack, and, beyond, the named shapes and the
+        cheapest tree found.
+        """
         return self.considered
 
     def graph(self) -> graphviz.Digraph:

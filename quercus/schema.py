@@ -47,14 +47,14 @@ class Schema:
     attributes.
     """
 
-    common: Mapping[str, Type] | None
-    per_type: Mapping[str, Mapping[str, Type]] | None
+    common: Mapping[str, Type] | None = field(hash=False)
+    per_type: Mapping[str, Mapping[str, Type]] | None = field(hash=False)
     time: str
     type: str
     time_unit: TimeUnit
     time_is_timestamp: bool
     ties: Literal["strict", "arrival"]
-    hierarchy: Mapping[str, tuple[str, ...]] = field(repr=False)
+    hierarchy: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
     order: str | None
     key: tuple[str, ...]
     types: frozenset[str] | None
@@ -76,7 +76,16 @@ class Schema:
             raise DataError(f"time_unit '{time_unit}' is none of: s ms us ns", column=time)
         if ties not in ("strict", "arrival"):
             raise DataError(f"ties '{ties}' is none of: strict arrival")
-        nested = bool(attributes) and all(isinstance(v, Mapping) for v in attributes.values())
+        if not isinstance(attributes, Mapping):
+            raise DataError(f"attributes are a mapping of names to types, not {type_of(attributes)}")
+        if hierarchy is not None and not isinstance(hierarchy, Mapping):
+            raise DataError(f"the hierarchy is a mapping of concepts, not {type_of(hierarchy)}")
+        if time == type:
+            raise DataError(f"'{time}' cannot be both the time and the type column", column=time)
+        kinds = {isinstance(v, Mapping) for v in attributes.values()}
+        if len(kinds) > 1:
+            raise DataError("attributes are common to all types or given per type, not both at once")
+        nested = kinds == {True}
         flat: dict[str, Mapping[str, str]] = cast("Any", dict(attributes) if nested else {"": attributes})
         unit, is_timestamp = time_unit, False
         typed: dict[str, dict[str, Type]] = {}
@@ -84,12 +93,19 @@ class Schema:
             typed[owner] = {}
             for name, given in columns.items():
                 kind = _attribute_type(name, given)
+                if not str(name):
+                    raise DataError(f"an attribute needs a name, not {name!r}")
+                if name == time and kind not in ("int64", "timestamp"):
+                    raise DataError(f"the time column '{time}' is int64 or a timestamp, not {given}", column=time)
                 if name == time:
                     is_timestamp |= kind == "timestamp"
                     unit = _TIMESTAMP_UNITS.get(given, "us" if kind == "timestamp" else unit)
                 elif name != type:
                     _refuse_shadowing(name, time, type)
                     typed[owner][name] = kind
+        if not isinstance(key, str | Iterable | None):
+            raise DataError(f"the key is a name or several names, not {type_of(key)}")
+        _refuse_two_types(typed)
         keys = (key,) if isinstance(key, str) else tuple(key or ())
         self.__attrs_init__(
             common=None if nested else typed[""],
@@ -175,6 +191,22 @@ class Schema:
     def canonical(self, name: str) -> str:
         """The time and type columns under their names in the language."""
         return "ts" if name == self.time else "type" if name == self.type else name
+
+
+def type_of(value: object) -> str:
+    return type(value).__name__
+
+
+def _refuse_two_types(typed: Mapping[str, Mapping[str, Type]]) -> None:
+    """All events stand in one table: an attribute has one type there, whatever the event's type."""
+    seen: dict[str, tuple[str, Type]] = {}
+    for owner, columns in typed.items():
+        for name, kind in columns.items():
+            first, other = seen.setdefault(name, (owner, kind))
+            if other != kind:
+                raise DataError(
+                    f"attribute '{name}' is {other} in '{first}' and {kind} in '{owner}': give it one type", column=name
+                )
 
 
 def _refuse_shadowing(name: str, time: str, type_: str) -> None:

@@ -51,7 +51,9 @@ def compile(
         raise QueryError("E702", f"the schema is a {type(schema).__name__}", hint="give a quercus.Schema")
     if stats is not None and not isinstance(stats, Stats):
         raise QueryError("E702", f"the statistics are a {type(stats).__name__}", hint="give quercus.Stats, or None")
-    without = (without,) if isinstance(without, str) else tuple(without)
+    if not isinstance(without, Collection):
+        raise QueryError("E702", f"without is a {type(without).__name__}", hint="give names of rules")
+    without = (without,) if isinstance(without, str) else tuple(str(n) for n in without)
     bound = bind(parse_query(text), schema)
     query, fired = rewrite(bound, without=without)
     tree, built = plan_tree(query, schema, stats, shape, nested)
@@ -60,7 +62,10 @@ def compile(
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
-    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), warnings(query, schema))
+    said = warnings(query, schema)
+    if query.empty is None and any(f.rule == "contradictions" for f in fired):
+        said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
+    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said)
 
 
 def _distributed(
@@ -77,4 +82,4 @@ def _distributed(
 def _alternatives(tree: t.Tree, built: Built) -> tuple[Alternative, ...]:
     if not built.alternatives:
         return (Alternative(tree.shape, tree.cost, True),)
-    return tuple(Alternative(s, c, i == 0) for i, (s, c) in enumerate(built.alternatives))
+    return tuple(Alternative(s, c, s == built.chosen) for s, c in built.alternatives)

@@ -33,10 +33,13 @@ class Component:
 
 @frozen
 class Arrangement:
+    """`alternatives` are the shapes considered, as text, with their costs; `chosen` is the text of this one."""
+
     node: t.Node
     rows: float
     shape: str
     alternatives: tuple[tuple[str, float], ...]
+    chosen: str = ""
 
 
 def arrange(
@@ -132,16 +135,15 @@ class _Arranger:
         if self.n == 1:
             return self.single()
         stack = self.stack_cost()
-        if shape == "stack":
-            return self.stack(stack, ())
-        if shape != "auto":
+        if shape in ("auto", "stack"):
+            tree = shapes.cheapest(self.op, self.n, self.join_cost)
+        else:
             tree = shapes.named(shape, self.n)
-            return self.join_tree(tree, shape, ())
-        tree = shapes.cheapest(self.op, self.n, self.join_cost)
         listed = self.listed(tree, stack)
-        if stack <= shapes.cost(tree, self.join_cost):
+        if shape == "stack" or (shape == "auto" and stack <= shapes.cost(tree, self.join_cost)):
             return self.stack(stack, listed)
-        return self.join_tree(tree, shapes.name_of(tree, self.n) or "mixed", listed)
+        name = shape if shape != "auto" else shapes.name_of(tree, self.n) or "mixed"
+        return self.join_tree(tree, name, listed)
 
     def listed(self, best: shapes.Tree, stack: float) -> tuple[tuple[str, float], ...]:
         """Every shape considered, cheapest first."""
@@ -176,7 +178,7 @@ class _Arranger:
         node = self._make(tree)[0]
         if self.window is not None:
             node = _with_window(node, self.window)
-        return Arrangement(node, node.estimate.rows, self._named(name), listed)
+        return Arrangement(node, node.estimate.rows, self._named(name), listed, self.text(tree))
 
     def _make(self, tree: shapes.Tree) -> tuple[t.Node, tuple[x.Expr, ...]]:
         """A subtree's node and the equalities it enforces."""
@@ -246,7 +248,7 @@ class _Arranger:
             steps.append(t.Step(self.components[i].node, tuple(equal), tuple(where), here))
         rows = self.rows((1 << self.n) - 1) * 0.5 ** len(self.negations)
         node = t.Stack(self.op, tuple(reversed(steps)), self.window, t.Estimate(rows, total))
-        return Arrangement(node, rows, self._named("stack"), listed)
+        return Arrangement(node, rows, self._named("stack"), listed, self.stack_text())
 
     def _named(self, shape: str) -> str:
         return shape if {c.shape for c in self.components} <= {shape, ANY} else "mixed"

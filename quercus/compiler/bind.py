@@ -45,7 +45,9 @@ class _Binder:
     def query(self) -> p.Query:
         if self.source.window is None:
             end = len(self.text.rstrip())
-            self.fail("E401", "the query has no window", Span(end, end + 1), "end it with WITHIN, for example WITHIN 10 min")
+            self.fail(
+                "E401", "the query has no window", Span(end, end + 1), "end it with WITHIN, for example WITHIN 10 min"
+            )
         self._collect(self.source.pattern, (), (), ())
         for conjunct in self.source.where:
             if isinstance(conjunct, s.SameAttr):
@@ -138,12 +140,11 @@ class _Binder:
         each = {n.var for n in x.walk(e) if isinstance(n, x.Column)} & kleene
         if len(kleene) > 1 and each:
             first, second = sorted(kleene)[:2]
-            self.fail(
-                "E501",
-                f"two Kleene variables, '{first}' and '{second}', in one conjunct",
-                e.span,
-                f"compare group functions instead, for example max({first}.x) < min({second}.x)",
-            )
+            hint = f"compare group functions instead, for example max({first}.x) < min({second}.x)"
+            inside = next((v for v in sorted(kleene) if self.names.by_name[v][0].negations), None)
+            if inside is not None:
+                hint = f"inside a negation one event is enough: drop the Kleene sign of '{inside}'"
+            self.fail("E501", f"two Kleene variables, '{first}' and '{second}', in one conjunct", e.span, hint)
 
     def _same(self, e: s.SameAttr, path: Path, inside: tuple[Path, ...], home: Path) -> None:
         """`[attr]`: every event under the operator agrees with one that is always there, else each with each."""

@@ -31,9 +31,9 @@ def explain(plan: Plan, *, verbose: bool = False) -> str:
     else:
         out.append("  " + (", ".join(dict.fromkeys(f.rule for f in plan.fired)) or "none fired"))
     out += ["", "plan"]
-    out += [f"  {name:<10}{value}" for name, value in facts(plan.tree, unit)]
+    out += [f"  {name:<12}{value}" for name, value in facts(plan.tree, unit)]
     for warning in plan.warnings:
-        out.append(f"  warning   {warning}")
+        out.append(f"  {'warning':<12}{warning}")
     out += ["", "tree"]
     out += [f"  {line}" for line in tree_lines(plan.tree.root, unit)]
     return "\n".join(out)
@@ -95,7 +95,7 @@ def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:
     if not plan.fired:
         yield "  none fired"
     for f in plan.fired:
-        yield f"  {f.rule}: {BY_NAME[f.rule].reason}"
+        yield f"  {f.rule}: {BY_NAME[f.rule].law}"
         before, after = text.query(f.before, unit).splitlines(), text.query(f.after, unit).splitlines()
         yield from (f"    - {cut(line)}" for line in before if line not in after)
         yield from (f"    + {cut(line)}" for line in after if line not in before)

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -23,6 +25,7 @@ MAX_TEXT = 65_536
 MAX_DEPTH = 32
 MAX_TREE_DEPTH = 5 * MAX_DEPTH
 
+_KEYWORDS = {"PATTERN", "WHERE", "BY", "AGG", "WITHIN", "RETURN", "AS", "GROUPBY", "SEQ", "AND", "OR", "NOT"}
 _CLAUSES = ("PATTERN", "WHERE", "PARTITION BY", "GROUPBY", "AGG", "WITHIN", "RETURN")
 
 
@@ -138,6 +141,7 @@ def _bad_character(text: str, at: int) -> QueryError:
         "$": "write amounts as plain numbers",
         "{": "counts are written B[3]",
         "^": "powers are not supported",
+        "#": "comments begin with --",
         "@": None,
     }
     hints |= {
@@ -173,6 +177,30 @@ _NAMES = {
 _OPERAND = {"IDENT", "SEQ", "LPAR"}
 
 
+_OTHERS = {
+    "&&": "AND is written & or and",
+    "||": "OR is written | or or",
+    "->": "a sequence is written A ; B or SEQ(A, B)",
+    "=>": "at least is written >=",
+    "=<": "at most is written <=",
+    "=!": "unequal is written <> or !=",
+    "//": "comments begin with --",
+    "/*": "comments begin with --",
+}
+
+
+def _meant(text: str, start: int) -> str | None:
+    """A hint for signs of other languages, and for a misspelt clause just before the place."""
+    for pair in (text[max(0, start - 1) : start + 1], text[start : start + 2]):
+        if pair in _OTHERS:
+            return _OTHERS[pair]
+    before = re.search(r"([^\W\d]\w*)\s*$", text[:start])
+    if before is None or len(before[1]) < 3 or before[1].upper() in _KEYWORDS:
+        return None
+    close = get_close_matches(before[1].upper(), [c for c in _CLAUSES if c != "PATTERN"], n=1, cutoff=0.75)
+    return f"did you mean {close[0]} instead of '{before[1]}'?" if close else None
+
+
 def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
     """A syntax error told in the language's own words."""
     kind, value = token.type, str(token)
@@ -189,6 +217,9 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
                 "E004", "the query is empty", hint="write for example: PATTERN SEQ(A a, B b) WITHIN 10 min"
             )
         return error("a query begins with PATTERN", nearest(value, ["PATTERN"]) or "put PATTERN before the pattern")
+    meant = _meant(text, start)
+    if meant is not None:
+        return error(f"'{value}' is not expected here" if not at_end else "the query ends too early", meant)
     found = "the query ends" if at_end else f"'{value}' stands"
     operand = expected >= _OPERAND
     if operand:
@@ -211,7 +242,8 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
     if kind == "IDENT" and "WHERE" in expected:
         return error(
             f"'{value}' is not expected here",
-            nearest(value, _CLAUSES) or "components are joined by ; & | or stand in SEQ(...)",
+            nearest(value, _CLAUSES)
+            or "components are joined by ; & | or stand in SEQ(...), outputs are named with AS",
         )
     if kind == "COMPARE" and "COMPARE" not in expected:
         return error(

@@ -47,6 +47,7 @@ class Built:
     escaped: tuple[t.Predicate, ...] = ()
     pending: tuple[Pending, ...] = ()
     alternatives: tuple[tuple[str, float], ...] = ()
+    chosen: str = ""
 
 
 def plan_tree(q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str) -> tuple[t.Tree, Built]:
@@ -206,6 +207,7 @@ class _Planner:
             tuple(k for k in crossing if k not in here),
             tuple(n for n in pending if n not in local),
             arrangement.alternatives,
+            arrangement.chosen,
         )
 
     def arrange(

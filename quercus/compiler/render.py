@@ -54,7 +54,11 @@ def render(plan: Plan, path: Path) -> Path:
     if kind_ not in FORMATS:
         raise RenderError(f"cannot draw '{path.name}': the name must end in {', '.join('.' + f for f in FORMATS)}")
     source = graph(plan).source
-    path.write_bytes(source.encode() if kind_ == "dot" else _draw(source, kind_))
+    drawn = source.encode() if kind_ == "dot" else _draw(source, kind_)
+    try:
+        path.write_bytes(drawn)
+    except OSError as e:
+        raise RenderError(f"cannot write '{path}': {e.strerror}") from None
     return path
 
 

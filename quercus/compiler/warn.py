@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quercus.compiler.homes import inner_conjuncts
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import text
@@ -16,7 +17,34 @@ def warnings(q: p.Query, schema: Schema) -> tuple[str, ...]:
     """Warnings about a rewritten query, each naming its part."""
     if q.empty is not None:
         return (f"no match is possible: {q.empty}",)
-    return (*_kleene_pairs(q, schema), *_large_counts(q), *_loose_components(q), *_null_comparisons(q))
+    return (
+        *_too_few_places(q),
+        *_kleene_pairs(q, schema),
+        *_large_counts(q),
+        *_loose_components(q),
+        *_null_comparisons(q),
+    )
+
+
+def _too_few_places(q: p.Query) -> Iterator[str]:
+    """A count window that cannot hold what the pattern needs."""
+    needs = _least_events(q.pattern)
+    if q.window.kind == "count" and needs > q.window.size:
+        yield f"no match is possible: the pattern needs {needs} events, WITHIN {text.window(q.window)} holds fewer"
+
+
+def _least_events(e: p.Pattern) -> int:
+    match e:
+        case p.Leaf():
+            return 1
+        case p.Kleene():
+            return e.least
+        case p.Not():
+            return 0
+        case p.Or():
+            return min(_least_events(b.body) for b in e.branches)
+        case p.Seq() | p.And():
+            return sum(_least_events(c) for c in e.parts)
 
 
 def _kleene_pairs(q: p.Query, schema: Schema) -> Iterator[str]:
@@ -52,18 +80,25 @@ def _large_counts(q: p.Query) -> Iterator[str]:
 
 def _loose_components(q: p.Query) -> Iterator[str]:
     """Components of an AND that nothing ties to the rest multiply."""
-    if q.key is not None or q.partition_by or q.aggregates:
+    if q.key is not None or q.partition_by:
         return
     for e in p.walk(q.pattern):
-        if isinstance(e, p.And) and len([c for c in e.parts if not isinstance(c, p.Not)]) > 3 and not q.where:
+        if not isinstance(e, p.And):
+            continue
+        groups = [p.positive_variables(c) for c in e.parts if not isinstance(c, p.Not)]
+        for c in q.where:
+            tied = [g for g in groups if g & x.variables(c)]
+            if len(tied) > 1:
+                groups = [g for g in groups if g not in tied] + [frozenset().union(*tied)]
+        if len(groups) > 3:
             yield (
-                f"no condition ties the {len(e.parts)} components of {text.pattern(e)[:60]} together: "
-                "matches are all combinations in the window"
+                f"no condition ties {len(groups)} parts of {text.pattern(e)[:60]} together: "
+                "matches are all their combinations in the window"
             )
 
 
 def _null_comparisons(q: p.Query) -> Iterator[str]:
-    for c in q.where:
+    for c in (*q.where, *inner_conjuncts(q.pattern)):
         for e in x.walk(c):
             if isinstance(e, x.Compare) and any(isinstance(s, x.Const) and s.value is None for s in (e.left, e.right)):
                 yield f"{text.scalar(e)} is never true: write 'is null'"

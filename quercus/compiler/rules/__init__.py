@@ -52,6 +52,11 @@ class Rule:
     def name(self) -> str:
         return self.apply.__name__
 
+    @property
+    def law(self) -> str:
+        """The law as before -> after: the first sentence of the rule's docstring."""
+        return (self.apply.__doc__ or "").strip().partition("\n")[0]
+
 
 RULES: tuple[Rule, ...] = (
     Rule(drop_single, "query", "first, so that 'directly under' means what the text means"),
