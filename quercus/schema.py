@@ -126,6 +126,18 @@ class Schema:
                     where = f" of type '{owner}'" if owner else ""
                     raise DataError(f"the key '{name}' is no attribute{where}", column=name)
 
+    @classmethod
+    def infer(cls, source: object, *, time: str = "ts", type: str = "type", **options: Any) -> Schema:
+        """The schema of a table, of anything with an Arrow stream, or of the first file of a path or glob.
+
+        >>> import quercus as qc
+        >>> qc.Schema.infer({"ts": [1], "type": ["A"], "price": [2.5]}).attributes("A")
+        {'price': 'float64'}
+        """
+        from quercus.backends.local.infer import infer_columns
+
+        return cls(infer_columns(source, time, type), time=time, type=type, **options)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back: plans carry their schema."""
         own = self.per_type if self.per_type is not None else self.common

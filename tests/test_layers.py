@@ -15,7 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ALLOWED = {
     "errors": {"ir.span"},
     "ir": set(),
-    "schema": {"ir"},
+    "schema": {"ir", "backends.local.infer"},  # Schema.infer reads data, as a front door does
     "stats": set(),
     "kernels": None,  # nothing of ours but kernels
     "compiler": {"ir", "schema", "stats", "plan"},
