@@ -210,12 +210,12 @@ def type_of(value: object) -> str:
 
 
 def _refuse_two_types(typed: Mapping[str, Mapping[str, Type]]) -> None:
-    """All events stand in one table: an attribute has one type there, whatever the event's type."""
+    """All events stand in one table: an attribute has one type there, or is a number in all."""
     seen: dict[str, tuple[str, Type]] = {}
     for owner, columns in typed.items():
         for name, kind in columns.items():
             first, other = seen.setdefault(name, (owner, kind))
-            if other != kind:
+            if other != kind and {other, kind} != {"int64", "float64"}:
                 raise DataError(
                     f"attribute '{name}' is {other} in '{first}' and {kind} in '{owner}': give it one type", column=name
                 )

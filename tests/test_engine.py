@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import quercus as qc
+from quercus.backends.local import threads
 from quercus.compiler import SHAPES
 from quercus.compiler.rules import RULES
 from tests import generate
@@ -54,6 +55,14 @@ def test_the_engine_answers_as_the_reference_does(first: int) -> None:
 @pytest.mark.parametrize("first", range(100_000, 100_400, CHUNK))
 def test_every_shape_gives_the_same_answer(first: int) -> None:
     assert list(agree(range(first, first + CHUNK), SHAPES))
+
+
+@pytest.mark.parametrize("first", range(150_000, 150_250, CHUNK))
+def test_threads_find_the_same_in_the_same_order(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "LEAST", 1)
+    for sample, _ in generate.valid(range(first, first + CHUNK)):
+        plan, events = qc.compile(sample.query, sample.schema()), table(sample.events)
+        assert plan.run(events, threads=2).rows() == plan.run(events).rows() == plan.run(events, threads=5).rows()
 
 
 @pytest.mark.parametrize("rule", [r.name for r in RULES])
@@ -120,6 +129,16 @@ def test_too_many_matches_stop_with_what_to_do() -> None:
     assert len(plan.run(stream(20), limits=qc.Limits(max_matches=10**6))) == 55
 
 
+@pytest.mark.parametrize("query", ["PATTERN SEQ(A a, B b, A c) WITHIN 9", "PATTERN SEQ(A a, B b, [id]) WITHIN 70"])
+def test_two_threads_share_a_larger_stream(query: str) -> None:
+    plan, events = qc.compile(query, SCHEMA), stream(20_000)
+    one, two = plan.run(events), plan.run(events, threads=2)
+    assert one.rows() == two.rows()
+    assert len(one) > 10_000
+    with pytest.raises(qc.LimitExceeded):
+        plan.run(events, threads=2, limits=qc.Limits(max_matches=len(one) - 1))
+
+
 def test_too_long_a_run_stops() -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000", SCHEMA)
     began = time.monotonic()
@@ -128,13 +147,14 @@ def test_too_long_a_run_stops() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_interrupt_stops_a_run() -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_interrupt_stops_a_run(count: int) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000", SCHEMA)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        plan.run(stream(4_000))
+        plan.run(stream(10_000), threads=count)
     timer.join()
     assert time.monotonic() - began < 10
 

@@ -359,9 +359,8 @@ def test_rows_of_later_files_count_on(tmp_path: Path) -> None:
 
 
 def test_attributes_that_cannot_share_a_column() -> None:
-    schema = Schema({"A": {"x": "int64"}, "B": {"x": "string"}})
-    with pytest.raises(DataError, match="'x' is int64 in type 'A' and string in type 'B'"):
-        as_table(TABLE, schema)
+    with pytest.raises(DataError, match="'x' is int64 in 'A' and string in 'B'"):
+        Schema({"A": {"x": "int64"}, "B": {"x": "string"}})
 
 
 # The stream -----------------------------------------------------------------------------------------------------------

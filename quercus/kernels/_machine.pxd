@@ -217,6 +217,9 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t compared
     int64_t bound
     int64_t ticks
+    Py_ssize_t first        # the part of the outermost component's buffer that this run looks at
+    Py_ssize_t last
+    int cancelled           # set from another thread
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:

@@ -16,8 +16,16 @@ GROUP_FUNCTIONS: tuple[str, ...]
 
 class Matcher:
     def __init__(self, program: Any) -> None: ...
+    def outermost(self, flat: int) -> tuple[int, int]: ...
+    def cancel(self) -> None: ...
     def run(
-        self, flat: int, segments: NDArray[np.int64], max_matches: int, max_nanoseconds: int
+        self,
+        flat: int,
+        segments: NDArray[np.int64],
+        max_matches: int,
+        max_nanoseconds: int,
+        first: int = 0,
+        last: int = -1,
     ) -> tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]: ...
     @property
     def counters(self) -> dict[str, int]: ...

@@ -227,11 +227,27 @@ cdef class Matcher:
 
     # running
 
-    def run(self, int flat, const int64_t[:, ::1] segments, int64_t max_matches, int64_t max_nanoseconds):
+    def outermost(self, int flat):
+        """The buffer that the alternative's first level goes over, and its size: what can be shared out among threads."""
+        cdef Flat* f = &self.m.flats[flat]
+        if f.n_levels == 0:
+            return -1, 0
+        buffer = self.m.slot_buf[f.levels[0].slot]
+        return buffer, self.m.bufs[buffer].n
+
+    def cancel(self):
+        """Stop a run that goes on in another thread."""
+        self.m.cancelled = 1
+
+    def run(
+        self, int flat, const int64_t[:, ::1] segments, int64_t max_matches, int64_t max_nanoseconds,
+        Py_ssize_t first=0, Py_ssize_t last=-1,
+    ):
         """Match one alternative over each segment (a key's part of every buffer).
 
-        `segments[b, k]` is where segment k of buffer b begins, `segments[b, k + 1]` where it ends. Returns (status, columns, sets):
-        a column of event rows per plain variable, and (offsets, rows) per set. A negative `max_nanoseconds` is no limit.
+        `segments[b, k]` is where segment k of buffer b begins, `segments[b, k + 1]` where it ends. Only events `first` to `last`
+        of the outermost component are bound. Returns (status, columns, sets): a column of event rows per plain variable, and
+        (offsets, rows) per set. A negative `max_nanoseconds` is no limit.
         """
         cdef Flat* f = &self.m.flats[flat]
         cdef Py_ssize_t k, n_segments = segments.shape[1] - 1
@@ -241,6 +257,7 @@ cdef class Matcher:
         if segments.shape[0] != self.m.n_bufs:
             raise ValueError("one row of segments for each buffer")
         self.m.n_matches, self.m.max_matches = 0, max_matches
+        self.m.first, self.m.last = first, last if last >= 0 else INT64_MAX
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.compared = self.m.bound = self.m.ticks = 0
         self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
@@ -258,6 +275,9 @@ cdef class Matcher:
                         if segments[self.m.slot_buf[f.levels[i].slot], k] == segments[self.m.slot_buf[f.levels[i].slot], k + 1]:
                             some = False
                             break
+                    if some and f.n_levels:
+                        i = self.m.slot_buf[f.levels[0].slot]
+                        some = segments[i, k] < self.m.last and segments[i, k + 1] > self.m.first
                     if not some:
                         continue
                     for i in range(self.m.n_bufs):

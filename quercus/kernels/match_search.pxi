@@ -84,6 +84,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     level.hint_lo, level.hint_hi = lo, hi
     if level.previous >= 0 and lo <= m.cur[level.previous]:
         lo = m.cur[level.previous] + 1
+    if k == 0 and f.root:
+        lo, hi = max(lo, m.first), min(hi, m.last)
     if lo >= hi:
         return 0
     if k == f.n_levels - 1 and f.plain_last:
@@ -133,6 +135,8 @@ cdef inline int tick(Machine* m) noexcept nogil:
 
 
 cdef int pause(Machine* m) noexcept nogil:
+    if m.cancelled:
+        return -1
     if m.deadline and monotonic() >= m.deadline:
         return -3
     with gil:

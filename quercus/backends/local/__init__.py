@@ -29,9 +29,12 @@ class LocalBackend:
         return None
 
     def run(self, plan: Plan, events: Any, *, threads: int | None = None, limits: Limits | None = None) -> Matches:
-        """All matches of the plan over a stream that is at hand as a whole."""
+        """All matches of the plan over a stream that is at hand as a whole;
+
+        on one thread, unless more are asked for.
+        """
         from quercus.backends.local.run import run_plan
 
         if threads is not None and (type(threads) is not int or threads < 1):
             raise DataError(f"threads={threads!r}: give a whole number from 1 up, or None")
-        return run_plan(plan, events, limits or Limits())
+        return run_plan(plan, events, limits or Limits(), threads or 1)

@@ -14,6 +14,7 @@ from quercus.backends.local.events import Events, load
 from quercus.backends.local.flat import Flat, flatten
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
+from quercus.backends.local.threads import Matchers
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
@@ -24,14 +25,16 @@ from quercus.result import Bound, Matches
 Index = NDArray[np.int64]
 
 
-def run_plan(plan: Plan, events: object, limits: Limits) -> Matches:
+def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Matches:
     """All matches, by end, then start, then the bound rows."""
     stream = load(events, plan.schema)
-    found = find(plan, stream, limits)
+    found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
 
 
-def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | None = None) -> list[Bound]:
+def find(
+    plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | None = None, *, threads: int = 1
+) -> list[Bound]:
     """The bound rows of all matches in a loaded stream; exact operation counts are added to `counters`."""
     tree = plan.tree
     flats = flatten(tree.root, tree.window)
@@ -42,7 +45,7 @@ def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | 
         compiler = Compiler(tree, stream, source, by_arrival=plan.schema.ties == "arrival")
         numbers = [compiler.flat(f, {}, root=True) for f in flats]
         program = compiler.finish()
-        matcher = match.Matcher(program)
+        matchers = Matchers(program, threads)
         if counters is not None:
             counters["routed"] = sum(len(b.row) for b in program.buffers)
         where = segments(program.buffers)
@@ -51,13 +54,13 @@ def find(plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | 
         single = where.shape[1] == 2
         for number in numbers:
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
-            status, columns, sets = matcher.run(number, where, left, nanoseconds)
-            _check(status, plan, program.flats[number], limits)
-            parts.append(Part(program.flats[number], columns, sets))
+            for status, columns, sets in matchers.run(number, where, left, nanoseconds):
+                parts.append(Part(program.flats[number], columns, sets))
+                left -= parts[-1].count
+                _check(status if left >= 0 else match.TOO_MANY, plan, program.flats[number], limits)
             if counters is not None:
-                for name, count in matcher.counters.items():
+                for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
-            left -= parts[-1].count
     return _combine(plan.query, parts, stream, distinct=_repeats(tree.root), ordered=ordered, single=single)
 
 
@@ -118,7 +121,7 @@ def _combine(
 ) -> list[Bound]:
     bound = [_bound(leaf, parts) for leaf in q.variables]
     if ordered:  # inside each key's segment; an event has one key, so that its matches stay together
-        last = parts[0].last
+        last = _joined([part.last for part in parts])
         order = None if single or group.is_sorted(last) else np.argsort(last, kind="stable")
         return [_as_rows(b if order is None else _take(b, order), stream) for b in bound]
     keys = _order_keys(bound, sum(part.count for part in parts))

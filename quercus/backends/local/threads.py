@@ -1,0 +1,58 @@
+"""One alternative on several threads: each takes a part of the outermost component's events, all share the buffers.
+
+What a match binds first decides which thread finds it, so that no match is found twice and nothing need be cut at
+borders. The parts come back in order: together they are what one thread would have found, in the same order.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quercus.backends.local.specs import Program
+from quercus.kernels import match
+
+LEAST = 2_048  # outermost events that make a thread worth its start
+
+Found = tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]
+
+
+class Matchers:
+    """A matcher for each thread, over one program."""
+
+    def __init__(self, program: Program, threads: int) -> None:
+        self.program, self.threads = program, threads
+        self.matchers = [match.Matcher(program)]
+
+    def run(self, flat: int, segments: Any, max_matches: int, max_nanoseconds: int) -> list[Found]:
+        """What each part found, in order."""
+        size = self.matchers[0].outermost(flat)[1]
+        count = max(1, min(self.threads, size // LEAST))
+        if count == 1:
+            return [self.matchers[0].run(flat, segments, max_matches, max_nanoseconds)]
+        while len(self.matchers) < count:
+            self.matchers.append(match.Matcher(self.program))
+        borders = [size * i // count for i in range(count + 1)]
+        with ThreadPoolExecutor(count) as pool:
+            jobs = [
+                pool.submit(m.run, flat, segments, max_matches, max_nanoseconds, first, last)
+                for m, (first, last) in zip(self.matchers, pairwise(borders), strict=False)
+            ]
+            try:
+                return [job.result() for job in jobs]
+            except BaseException:
+                for m in self.matchers:
+                    m.cancel()  # leaving the pool waits for them
+                raise
+
+    def counters(self) -> dict[str, int]:
+        """Exact operation counts of the last run, over all threads."""
+        total: dict[str, int] = {}
+        for m in self.matchers:
+            for name, count in m.counters.items():
+                total[name] = total.get(name, 0) + count
+        return total
