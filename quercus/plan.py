@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from quercus.compiler.explain import explain
-from quercus.compiler.pipeline import Fired, check_invariants
+from quercus.compiler.pipeline import Fired
 from quercus.errors import DataError, QueryError
 from quercus.ir import codec, pattern, tree
 from quercus.schema import Schema
+from quercus.stats import Stats
 
 if TYPE_CHECKING:
     import graphviz
@@ -28,6 +29,16 @@ class Alternative:
     shape: str
     cost: float
     chosen: bool
+
+
+@frozen
+class Options:
+    """What `compile` was asked: enough, with the text and the schema, to make the same plan again."""
+
+    shape: str
+    nested: str
+    without: tuple[str, ...]
+    stats: Stats | None
 
 
 @frozen
@@ -48,6 +59,7 @@ class Plan:
     fired: tuple[Fired, ...] = field(repr=False, eq=False)
     considered: tuple[Alternative, ...] = field(repr=False)
     warnings: tuple[str, ...]
+    options: Options = field(repr=False)
 
     def explain(self, *, verbose: bool = False) -> str:
         """The plan as text:
@@ -109,6 +121,12 @@ class Plan:
             "quercus_plan": codec.VERSION,
             "text": self.text,
             "schema": self.schema.to_dict(),
+            "options": {
+                "shape": self.options.shape,
+                "nested": self.options.nested,
+                "without": list(self.options.without),
+                "stats": None if self.options.stats is None else json.loads(self.options.stats.to_json()),
+            },
             "bound": codec.encode(self.bound, pattern.Query),
             "query": codec.encode(self.query, pattern.Query),
             "tree": codec.encode(self.tree, tree.Tree),
@@ -127,43 +145,39 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """Read a plan; anything that is not one of this version is a `QueryError` (E701)."""
+        """Read a plan; anything that is not one of this version is a `QueryError` (E701).
+
+        The query is compiled again as it was the first time, and what comes out must be what the document says: so a
+        document that was changed is refused, however it was changed.
+        """
+        from quercus.compiler import compile
+
         data = codec.loads(text)
         if set(data) != _KEYS:
             raise QueryError("E701", f"not a plan: unknown or missing keys {sorted(set(data) ^ _KEYS)}")
+        for name, kind in (("bound", pattern.Query), ("query", pattern.Query), ("tree", tree.Tree)):
+            codec.decode(data[name], kind)
         try:
-            fired = tuple(
-                Fired(
-                    _text(f["rule"]), codec.decode(f["before"], pattern.Query), codec.decode(f["after"], pattern.Query)
-                )
-                for f in _list(data["fired"])
+            asked = data["options"]
+            stats = None if asked["stats"] is None else Stats.from_json(json.dumps(asked["stats"]))
+            plan = compile(
+                data["text"],
+                Schema.from_dict(data["schema"]),
+                stats=stats,
+                shape=asked["shape"],
+                nested=asked["nested"],
+                without=asked["without"],
             )
-            plan = cls(
-                text=_text(data["text"]),
-                schema=Schema.from_dict(data["schema"]),
-                bound=codec.decode(data["bound"], pattern.Query),
-                query=codec.decode(data["query"], pattern.Query),
-                tree=codec.decode(data["tree"], tree.Tree),
-                fired=fired,
-                considered=tuple(codec.decode(a, Alternative) for a in _list(data["alternatives"])),
-                warnings=tuple(_text(w) for w in _list(data["warnings"])),
+        except (KeyError, TypeError, ValueError, AttributeError, DataError, QueryError) as e:
+            raise QueryError("E701", f"not a plan: {str(e).splitlines()[0]}") from None
+        made = json.loads(plan.to_json())
+        if made != data:
+            changed = ", ".join(sorted(k for k in made if made[k] != data[k]))
+            hint = "compile the query again"
+            raise QueryError(
+                "E701", f"not the plan of its query: {changed} differ from what compiling gives", hint=hint
             )
-            check_invariants(plan.query, "the plan document")
-        except (KeyError, TypeError, ValueError, AssertionError, DataError) as e:
-            raise QueryError("E701", f"not a plan: {e!r}") from None
         return plan
 
 
-_KEYS = {"quercus_plan", "text", "schema", "bound", "query", "tree", "fired", "alternatives", "warnings"}
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
-    return value
+_KEYS = {"quercus_plan", "text", "schema", "options", "bound", "query", "tree", "fired", "alternatives", "warnings"}

@@ -26,9 +26,9 @@ class Stats:
     conjunct, given as the text that `explain()` shows.
     """
 
-    rates: Mapping[str, float] = field(factory=dict)
-    distinct: Mapping[str, int] = field(factory=dict)
-    selectivity: Mapping[str, float] = field(factory=dict)
+    rates: Mapping[str, float] = field(factory=dict, hash=False)
+    distinct: Mapping[str, int] = field(factory=dict, hash=False)
+    selectivity: Mapping[str, float] = field(factory=dict, hash=False)
 
     def total_rate(self) -> float:
         return sum(self.rates.values())

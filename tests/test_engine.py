@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -147,16 +147,30 @@ def test_too_long_a_run_stops() -> None:
     assert time.monotonic() - began < 10
 
 
+ENDLESS = """
+import numpy as np, quercus as qc
+n = 10_000
+events = {"ts": np.arange(n), "type": ["AB"[i % 2] for i in range(n)], "id": np.arange(n) % 7}
+query = "PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000"
+plan = qc.compile(query, qc.Schema({"id": "int64"}))
+print("running", flush=True)
+plan.run(events, threads=THREADS)
+"""
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_interrupt_stops_a_run(count: int) -> None:
-    plan = qc.compile("PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000", SCHEMA)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    code = ENDLESS.replace("THREADS", str(count))
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "running\n"
+    time.sleep(0.5)
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        plan.run(stream(10_000), threads=count)
-    timer.join()
-    assert time.monotonic() - began < 10
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    assert child.returncode != 0
+    assert time.monotonic() - began < 20
 
 
 def test_sets_of_thousands_cost_no_combinations() -> None:

@@ -83,7 +83,7 @@ WORKED: list[tuple[str, str, tuple[str, ...], str]] = [
         "G & M+ WITHIN 5 UNIT",
         "m1 m2 g3 g4 m5 g6 m7",
         ("M:{m1,m2} G:g3", "M:{m1,m2} G:g4", "M:{m2,m5} G:g6", "G:g3 M:{m5,m7}", "G:g4 M:{m5,m7}", "G:g6 M:{m7}"),
-        "seed 004, Fig. 3",
+        "FAEM, Fig. 3",
     ),
     (
         "A; B[2]; C",

@@ -16,7 +16,7 @@ from quercus.compiler.warn import warnings
 from quercus.errors import QueryError, nearest
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
-from quercus.plan import Alternative, Plan
+from quercus.plan import Alternative, Options, Plan
 from quercus.schema import Schema
 from quercus.stats import Stats
 
@@ -65,7 +65,8 @@ def compile(
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said)
+    options = Options(shape, nested, without, stats)
+    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options)
 
 
 def _distributed(

@@ -67,6 +67,8 @@ def svg(plan: Plan) -> str:
 
 
 def _draw(source: str, kind_: str) -> bytes:
+    if kind_ == "png":  # sharp enough to print
+        source = source.replace("{", "{ dpi=144;", 1)
     if shutil.which("dot"):
         import graphviz
 
@@ -93,9 +95,15 @@ class _Drawing:
         self.ids = count(1)
         g = self.digraph = graphviz.Digraph("plan")
         g.attr(
-            rankdir="BT", nodesep="0.35", ranksep="0.45", fontname=FONT, fontsize="11", bgcolor="white", ordering="in"
+            rankdir="BT",
+            nodesep="0.35",
+            ranksep="0.45",
+            fontname=FONT,
+            fontsize="11",
+            bgcolor="white",
+            ordering="in",
         )
-        g.attr("node", fontname=FONT, fontsize="11", style="filled", penwidth="1.2", margin="0.12,0.07")
+        g.attr("node", fontname=FONT, fontsize="11", style="filled", penwidth="1.2", margin="0.16,0.09")
         g.attr("edge", fontname=FONT, fontsize="9", color="#555555", arrowsize="0.7", penwidth="1.1")
         g.attr(label=_title(plan.tree), labelloc="b", labeljust="l")
         self.node(plan.tree.root)

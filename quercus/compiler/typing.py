@@ -98,6 +98,8 @@ class Typer:
 
     def negative(self, e: s.Unary) -> x.Expr:
         value = self.scalar(e.value)
+        if isinstance(value, x.Const) and value.value == -(2**63) and value.type == "int64":
+            return x.Const(None, "null", span=e.span)  # beyond int64
         if isinstance(value, x.Const) and type(value.value) in (int, float):
             return x.Const(-cast("float", value.value), value.type, span=e.span)
         self.number(value, e.value.span)

@@ -92,7 +92,7 @@ NotMark = Literal["delayed", "postponed", "exists"]
 class Not:
     """`!body`, violated by a match of `body` in its scope that makes every conjunct of `where` true.
 
-    Marks come from rules: `delayed`, the scope ends at an adjacent sub-query (seed NEEL, 3.5); `postponed`, the scope
+    Marks come from rules: `delayed`, the scope ends at an adjacent sub-query (NEEL, 3.5); `postponed`, the scope
     reaches past the match's last event, so that results wait; `exists`, one inner match decides and none need be
     listed.
     """

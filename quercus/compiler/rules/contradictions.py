@@ -85,12 +85,26 @@ def _false_if_impossible(where: tuple[x.Expr, ...], home: Home, found: list[str]
 
 def _about(c: x.Expr) -> tuple[x.Column, x.Compare | x.InSet | x.IsNull] | None:
     match c:
-        case x.Compare(left=x.Column() as column, right=x.Const(value=value)) if value is not None:
-            return column, c
-        case x.InSet(value=x.Column() as column, negated=False) | x.IsNull(value=x.Column() as column):
+        case x.Compare(left=x.Column() as column, right=x.Const(value=value) as k) if value is not None:
+            bound = _as_compared(k, column)
+            return None if bound is None else (column, evolve(c, right=bound))
+        case x.InSet(value=x.Column() as column, negated=False):
+            items = [_as_compared(i, column) for i in c.items if i.value is not None]
+            kept = tuple(i for i in items if i is not None)
+            return (column, evolve(c, items=kept)) if len(kept) == len(items) else None
+        case x.IsNull(value=x.Column() as column):
             return column, c
         case _:
             return None
+
+
+def _as_compared(k: x.Const, column: x.Column) -> x.Const | None:
+    """The constant as it meets the column: numbers of two kinds meet as floats. None: the column is the one converted."""
+    if k.type == column.type:
+        return k
+    if column.type == "float64" and isinstance(k.value, int):
+        return x.Const(float(k.value), "float64", span=k.span)
+    return None
 
 
 @mutable

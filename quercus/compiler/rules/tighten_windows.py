@@ -13,15 +13,17 @@ def tighten_windows(q: p.Query) -> p.Query | None:
     (NEEL, Fig. 3, passes the outer bounds down). An operator of one component keeps it: without a window it would
     become transparent.
     """
-    pattern = _tighten(q.pattern, {q.window.kind: q.window})
+    pattern = _tighten(q.pattern, {q.window.kind: q.window}, q.window)
     return None if pattern == q.pattern else evolve(q, pattern=pattern)
 
 
-def _tighten(e: p.Pattern, around: dict[str, p.Window]) -> p.Pattern:
+def _tighten(e: p.Pattern, around: dict[str, p.Window], whole: p.Window) -> p.Pattern:
+    if isinstance(e, p.Not):
+        around = {whole.kind: whole}  # an operator's window narrows what it binds, not where its negations look
     if isinstance(e, p.Seq | p.And | p.Or) and e.window is not None:
         outer = around.get(e.window.kind)
         if outer is None or e.window.size < outer.size:
             around = around | {e.window.kind: e.window}
         elif len(p.parts(e)) > 1:
             e = evolve(e, window=None)
-    return p.with_parts(e, tuple(_tighten(c, around) for c in p.parts(e)))
+    return p.with_parts(e, tuple(_tighten(c, around, whole) for c in p.parts(e)))
