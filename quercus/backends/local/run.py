@@ -134,7 +134,7 @@ def _combine(
 
 
 def _bound(leaf: p.Leaf | p.Kleene, parts: list[Part]) -> Bound:
-    """One variable over all alternatives; positions for now."""
+    """One variable over all alternatives, as stream positions."""
     if isinstance(leaf, p.Leaf):
         columns = [part.plain[leaf.var] if leaf.var in part.plain else _missing(part.count) for part in parts]
         return Bound(leaf.var, False, _joined(columns), None, None)

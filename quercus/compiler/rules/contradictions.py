@@ -76,6 +76,7 @@ def _false_if_impossible(where: tuple[x.Expr, ...], home: Home, found: list[str]
         column, test = about
         seen = ranges.setdefault((column.var, column.attr), _Range())
         seen.add(test)
+        seen.tests[-1] = c  # as it was written
         if seen.impossible() and x.FALSE not in where:
             if home.kind == "query":
                 found.append(" and ".join(text.scalar(t) for t in seen.tests) + " is never true")
@@ -99,7 +100,7 @@ def _about(c: x.Expr) -> tuple[x.Column, x.Compare | x.InSet | x.IsNull] | None:
 
 
 def _as_compared(k: x.Const, column: x.Column) -> x.Const | None:
-    """The constant as it meets the column: numbers of two kinds meet as floats. None: the column is the one converted."""
+    """The constant as it meets the column, numbers of two kinds as floats; None where the column would be converted."""
     if k.type == column.type:
         return k
     if column.type == "float64" and isinstance(k.value, int):
