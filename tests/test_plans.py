@@ -124,7 +124,7 @@ def collected(n: t.Node, choice: dict[int, int]) -> tuple[list[x.Expr], list[t.N
             case t.Test():
                 visit(n.source)
                 add(n.where)
-            case t.Combine():
+            case t.Combine() | t.Nest():
                 visit(n.source)
 
     visit(n)
@@ -401,7 +401,7 @@ def parenthesised(n: t.Node) -> str:
             return ";".join(f"({c})" if ";" in c else c for c in parts)
         case t.Stack():
             return "[" + " ".join(parenthesised(s.component) for s in n.steps) + "]"
-        case t.Reject() | t.Test() | t.Combine():
+        case t.Reject() | t.Test() | t.Combine() | t.Nest():
             return parenthesised(n.source)
         case _:
             raise AssertionError(n)

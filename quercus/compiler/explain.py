@@ -170,6 +170,8 @@ def describe(n: t.Node, unit: p.TimeUnit) -> tuple[str, list[Child]]:
         case t.Combine():
             sets = ", ".join(f"{v}[{c}]" for v, c in n.counts)
             return f"combine {sets}: every choice, last{tail}", [("", n.source)]
+        case t.Nest():
+            return f"sub-query by {n.strategy}: {n.reason}{tail}", [("", n.source)]
         case t.Empty():
             return f"empty: {n.reason}", []
         case _:

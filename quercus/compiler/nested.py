@@ -22,6 +22,13 @@ def choose_strategy(n: p.Not, placed: Placed, asked: str) -> tuple[Strategy, str
     return cast("Any", asked), "asked for"
 
 
+def positive_strategy(asked: str) -> tuple[Strategy, str]:
+    """How the results of a positive sub-query are come by: they are needed one by one, so that no index can answer."""
+    if asked in ("auto", "index"):
+        return "iterative", "bound with the match around it, inside its neighbours"
+    return cast("Any", asked), "asked for"
+
+
 def index_obstacle(n: p.Not, placed: Placed) -> str | None:
     """Why an existence index cannot answer, or None:
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from quercus.compiler import cost
 from quercus.compiler.arrange import ANY, Arrangement, Component, arrange, implied
 from quercus.compiler.homes import inner_conjuncts, without_conditions
-from quercus.compiler.nested import choose_strategy
+from quercus.compiler.nested import choose_strategy, positive_strategy
 from quercus.compiler.pipeline import bottom_up
 from quercus.compiler.rules.and_kleene_orders import and_kleene_orders
 from quercus.compiler.scope import Placed, inner_negations, negations
@@ -196,7 +196,11 @@ class _Planner:
             crossing.extend(built.escaped)
             pending.extend(built.pending)
             unions = frozenset(n.number for n in t.positive(built.node) if isinstance(n, t.Union))
-            components.append(Component(built.node, built.rows, inside, built.shape, unions))
+            node = built.node
+            if not isinstance(node, t.Buffer):
+                strategy, reason = positive_strategy(self.nested)
+                node = t.Nest(node, strategy, reason, t.Estimate(built.rows, 0.0))
+            components.append(Component(node, built.rows, inside, built.shape, unions))
         here = [k for k in crossing if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
         local = [n for n in pending if n.needs is not None and n.needs <= own]
         arrangement = self.arrange(e, components, here, local)

@@ -35,6 +35,7 @@ UNION = ("#f6eefb", "#8a4fb0")
 NEGATION = ("#fdeaea", "#c23b3b")
 TEST = ("#f3f3f3", "#6b6b6b")
 COMBINE = ("#fff7cc", "#a68a00")
+NEST = ("#e6f4f4", "#2f8080")
 EMPTY = ("#ffffff", "#999999")
 CURSOR = {"style": "dashed", "color": "#9aa5b1", "arrowhead": "vee", "arrowtail": "vee", "constraint": "false"}
 
@@ -156,6 +157,11 @@ class _Drawing:
                 me = self.new(
                     _label("combine", [f"every choice of {sets}"], n.estimate), COMBINE, "trapezium", "filled"
                 )
+                self.edge(source, me)
+                return me
+            case t.Nest():
+                source = self.node(n.source)
+                me = self.new(_label("sub-query", [f"by {n.strategy}"], n.estimate), NEST, "folder", "filled")
                 self.edge(source, me)
                 return me
             case t.Empty():

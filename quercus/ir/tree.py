@@ -176,6 +176,16 @@ class Combine:
 
 
 @frozen
+class Nest:
+    """A positive nested sub-query, as one component of the operator around it, and how its results are come by."""
+
+    source: Node
+    strategy: Strategy
+    reason: str
+    estimate: Estimate
+
+
+@frozen
 class Empty:
     """A plan with no matches, and why."""
 
@@ -183,7 +193,7 @@ class Empty:
     estimate: Estimate
 
 
-Node = Buffer | Join | Union | Stack | Reject | Test | Combine | Empty
+Node = Buffer | Join | Union | Stack | Reject | Test | Combine | Nest | Empty
 
 
 @frozen
@@ -216,7 +226,7 @@ def inputs(n: Node) -> tuple[Node, ...]:
             return tuple(i for s in n.steps for i in (s.component, *(g.body for g in s.negations)))
         case Reject():
             return (n.source, n.negation.body)
-        case Test() | Combine():
+        case Test() | Combine() | Nest():
             return (n.source,)
         case _:
             assert_never(n)
@@ -255,7 +265,7 @@ def variables(n: Node) -> tuple[str, ...]:
             return tuple(dict.fromkeys(v for b in n.branches for v in variables(b)))
         case Stack():
             return tuple(dict.fromkeys(v for s in n.steps for v in variables(s.component)))
-        case Reject() | Test() | Combine():
+        case Reject() | Test() | Combine() | Nest():
             return variables(n.source)
         case _:
             assert_never(n)

@@ -71,7 +71,7 @@ def _flatten(n: t.Node, outer: frozenset[str]) -> list[Flat]:
             return [_reject(f, (n.negation,), outer) for f in _flatten(n.source, outer)]
         case t.Test():
             return [_test(f, _tested(f, n.where, outer)) for f in _flatten(n.source, outer)]
-        case t.Combine():
+        case t.Combine() | t.Nest():
             return _flatten(n.source, outer)
         case t.Empty():
             return []
