@@ -54,9 +54,9 @@ TABLE = [
     Wrong("E002", "PATTERN SEQ(A, B[2) WITHIN 5", "[2", "this wants a ']'"),
     Wrong("E003", "PATTERN SEQ(A a, B b, a.s = 'x) WITHIN 5", "'x", "add the missing '"),
     Wrong("E003", 'PATTERN SEQ(A a, B b, a.s = "x\n") WITHIN 5', '"x', 'add the missing "'),
-    Wrong("E004", "", None, "PATTERN SEQ(A a, B b)"),
-    Wrong("E004", "  \n -- nothing\n", None, "PATTERN SEQ(A a, B b)"),
-    Wrong("E005", "PATTERN A WITHIN 5" + " " * MAX_TEXT, None, None),
+    Wrong("E004", "", "", "PATTERN SEQ(A a, B b)"),
+    Wrong("E004", "  \n -- nothing\n", "", "PATTERN SEQ(A a, B b)"),
+    Wrong("E005", "PATTERN A WITHIN 5" + " " * MAX_TEXT, "", "to here"),
     Wrong(
         "E006", "PATTERN " + "(" * (MAX_DEPTH + 1) + "A" + ")" * (MAX_DEPTH + 1) + " WITHIN 5", "(A", "split the query"
     ),

@@ -8,14 +8,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
+from random import Random
 
 import pytest
 from attrs import evolve, frozen
 
 import quercus as qc
-from quercus.compiler import SHAPES
+from quercus.compiler import SHAPES, shapes
 from quercus.compiler.homes import without_conditions
 from quercus.compiler.nested import STRATEGIES
 from quercus.compiler.render import RenderError
@@ -698,3 +699,28 @@ def test_odd_names_are_drawn(tmp_path: Path, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
     plan = compiled(f"PATTERN SEQ({quoted} {quoted}, B b, b.name = '<&>') WITHIN 9")
     assert plan.render(tmp_path / "plan.svg").read_text().count("<svg") == 1
+
+
+def test_the_cheapest_tree_of_an_and_is_the_cheapest_of_all() -> None:
+    """Against every binary tree over five components, with costs that follow no model."""
+
+    def every(items: tuple[int, ...]) -> Iterator[shapes.Tree]:
+        if len(items) == 1:
+            yield items[0]
+        for size in range(1, len(items)):
+            for left in combinations(items, size):
+                if items[0] in left:
+                    right = tuple(i for i in items if i not in left)
+                    yield from product(every(left), every(right))
+
+    for seed in range(30):
+        drawn = Random(seed)
+        rows = {mask: drawn.random() for mask in range(1, 32)}
+
+        def join(left: int, right: int, rows: dict[int, float] = rows) -> float:
+            return rows[left] * rows[right] + 2 * rows[left | right]
+
+        found = shapes.cheapest("AND", 5, join, lambda mask, rows=rows: 2 * rows[mask])  # type: ignore[misc]
+        assert shapes.cost(found, join) == pytest.approx(
+            min(shapes.cost(tree, join) for tree in every((0, 1, 2, 3, 4)))
+        )

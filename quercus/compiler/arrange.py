@@ -42,21 +42,9 @@ class Arrangement:
     chosen: str = ""
 
 
-def arrange(
-    op: Op,
-    components: list[Component],
-    predicates: list[t.Predicate],
-    negations: list[tuple[t.Negation, frozenset[str]]],
-    window: p.Window | None,
-    model: cost.Model,
-    shape: str,
-    absent: frozenset[str],
-) -> Arrangement:
-    """Choose a shape for the operator and build it."""
-    return _Arranger(op, components, predicates, negations, window, model, absent).choose(shape)
+class Arranger:
+    """Arranges the components of one operator: `choose` decides a shape and builds it."""
 
-
-class _Arranger:
     def __init__(
         self,
         op: Op,
@@ -121,6 +109,10 @@ class _Arranger:
         candidates *= min((kept for joined, kept in self.classes if joined & left and joined & right), default=1.0)
         return candidates * cost.COMPARE + self.rows(both) * cost.BUILD
 
+    def least_cost(self, mask: int) -> float:
+        """What any join costs that gives these components: each composite was a candidate, and is built."""
+        return self.rows(mask) * (cost.COMPARE + cost.BUILD)
+
     def stack_cost(self) -> float:
         """The right-deep joins, without building what lies between: only the last composites are written."""
         total = self.rows((1 << self.n) - 1) * cost.BUILD
@@ -136,7 +128,7 @@ class _Arranger:
             return self.single()
         stack = self.stack_cost()
         if shape in ("auto", "stack"):
-            tree = shapes.cheapest(self.op, self.n, self.join_cost)
+            tree = shapes.cheapest(self.op, self.n, self.join_cost, self.least_cost)
         else:
             tree = shapes.named(shape, self.n)
         listed = self.listed(tree, stack)

@@ -176,7 +176,7 @@ class _Binder:
         targets = [
             n
             for n in dict.fromkeys(v.negations for v in negated)
-            if all(any(self._sees(n, o) for o in self.names.by_name[v.name]) for v in negated)
+            if all(any(self.names.sees(n, o) for o in self.names.by_name[v.name]) for v in negated)
         ]
         if negated and not targets:
             names = sorted({v.name for v in negated})
@@ -188,10 +188,6 @@ class _Binder:
             )
         for inside in targets or [()]:
             self._add(inside[-1] if inside else (), self.typer(inside), e)
-
-    @staticmethod
-    def _sees(inside: tuple[Path, ...], v: Variable) -> bool:
-        return inside[: len(v.negations)] == v.negations
 
     # second pass: the frozen pattern
 

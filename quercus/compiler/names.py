@@ -82,11 +82,11 @@ class Names:
         """The variable as seen from inside these negations."""
         variables = self.by_name.get(name)
         if not variables:
-            visible = [n for n, vs in self.by_name.items() if any(self._sees(inside, v) for v in vs)]
+            visible = [n for n, vs in self.by_name.items() if any(self.sees(inside, v) for v in vs)]
             hint = nearest(name, visible) or "variables: " + ", ".join(visible[:8])
             self.fail("E102", f"no variable '{name}'", span, hint)
         for v in variables:
-            if self._sees(inside, v):
+            if self.sees(inside, v):
                 return v
         self.fail(
             "E105",
@@ -96,7 +96,8 @@ class Names:
         )
 
     @staticmethod
-    def _sees(inside: tuple[Path, ...], v: Variable) -> bool:
+    def sees(inside: tuple[Path, ...], v: Variable) -> bool:
+        """Whether a variable can be seen from inside these negations."""
         return inside[: len(v.negations)] == v.negations
 
     def under(self, path: Path) -> list[Variable]:

@@ -47,10 +47,6 @@ def index_obstacle(n: p.Not, placed: Placed) -> str | None:
             return "a negation inside it looks to the border of the scope"
     if placed.in_and:
         return "it stands in an AND, whose events it may not use"
-    if any(not _simple(c) for c in n.where if x.variables(c) - p.all_variables(n.body)):
+    if any(not x.is_equality(c) for c in n.where if x.variables(c) - p.all_variables(n.body)):
         return "a condition that is no equality ties it to the match"
     return None
-
-
-def _simple(c: x.Expr) -> bool:
-    return x.is_equality(c)

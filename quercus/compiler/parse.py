@@ -34,7 +34,8 @@ def parse_query(text: str) -> QueryText:
     if not isinstance(text, str):
         raise QueryError("E001", f"a query is text, not {type(text).__name__}")
     if len(text) > MAX_TEXT:
-        raise QueryError("E005", f"the query has {len(text):,} characters; the limit is {MAX_TEXT:,}")
+        message = f"the query has {len(text):,} characters; the limit is {MAX_TEXT:,}"
+        raise QueryError("E005", message, text=text, span=Span(MAX_TEXT, len(text)), hint="the text may go on to here")
     _check_brackets(text)
     tree = _parse(text)
     _check_depth(tree, text)
@@ -213,9 +214,7 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
 
     if "PATTERN" in expected:
         if at_end:
-            return QueryError(
-                "E004", "the query is empty", hint="write for example: PATTERN SEQ(A a, B b) WITHIN 10 min"
-            )
+            return error("the query is empty", "write for example: PATTERN SEQ(A a, B b) WITHIN 10 min", "E004")
         return error("a query begins with PATTERN", nearest(value, ["PATTERN"]) or "put PATTERN before the pattern")
     meant = _meant(text, start)
     if meant is not None:

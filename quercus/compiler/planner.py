@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import evolve, frozen
 
 from quercus.compiler import cost
-from quercus.compiler.arrange import ANY, Arrangement, Component, arrange, implied
+from quercus.compiler.arrange import ANY, Arranger, Component, implied
 from quercus.compiler.homes import inner_conjuncts, without_conditions
 from quercus.compiler.nested import choose_strategy, positive_strategy
 from quercus.compiler.pipeline import bottom_up
@@ -203,7 +203,16 @@ class _Planner:
             components.append(Component(node, built.rows, inside, built.shape, unions))
         here = [k for k in crossing if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
         local = [n for n in pending if n.needs is not None and n.needs <= own]
-        arrangement = self.arrange(e, components, here, local)
+        arranger = Arranger(
+            "SEQ" if isinstance(e, p.Seq) else "AND",
+            components,
+            here,
+            [(n.negation, n.needs or frozenset()) for n in local],
+            e.window,
+            self.model,
+            (self.absent - own) | p.can_be_absent(e),
+        )
+        arrangement = arranger.choose(self.shape)
         return Built(
             arrangement.node,
             arrangement.rows,
@@ -212,20 +221,6 @@ class _Planner:
             tuple(n for n in pending if n not in local),
             arrangement.alternatives,
             arrangement.chosen,
-        )
-
-    def arrange(
-        self, e: p.Seq | p.And, components: list[Component], here: list[t.Predicate], local: list[Pending]
-    ) -> Arrangement:
-        return arrange(
-            "SEQ" if isinstance(e, p.Seq) else "AND",
-            components,
-            here,
-            [(n.negation, n.needs or frozenset()) for n in local],
-            e.window,
-            self.model,
-            self.shape,
-            (self.absent - p.positive_variables(e)) | p.can_be_absent(e),
         )
 
     def union(

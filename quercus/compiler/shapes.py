@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 Tree = int | tuple["Tree", "Tree"]
 
 MAX_LISTED = 5  # components up to which all trees of a SEQ are listed
-MAX_EXACT_AND = 8  # components of an AND up to which every subset is tried; beyond, greedy
+MAX_EXACT_AND = 12  # components of an AND up to which every subset is tried; beyond, greedy
 
 JoinCost = Callable[[int, int], float]  # (left mask, right mask) -> cost of that join alone
 
@@ -71,11 +71,15 @@ def every(n: int) -> Iterator[Tree]:
     yield from between(0, n - 1)
 
 
-def cheapest(op: str, n: int, join: JoinCost) -> Tree:
-    """Dynamic programming over intervals (SEQ) or subsets (AND, greedy when large)."""
+def cheapest(op: str, n: int, join: JoinCost, floor: Callable[[int], float]) -> Tree:
+    """Dynamic programming over intervals (SEQ) or subsets (AND, greedy when large).
+
+    `floor(mask)` is what any join that gives these components costs at least: it spares looking at splits that cannot
+    win.
+    """
     if op == "SEQ":
         return _over_intervals(n, join)
-    return _over_subsets(n, join) if n <= MAX_EXACT_AND else _greedy(n, join)
+    return _over_subsets(n, join, floor) if n <= MAX_EXACT_AND else _greedy(n, join)
 
 
 def _over_intervals(n: int, join: JoinCost) -> Tree:
@@ -92,23 +96,26 @@ def _over_intervals(n: int, join: JoinCost) -> Tree:
     return best[0, n - 1][1]
 
 
-def _over_subsets(n: int, join: JoinCost) -> Tree:
+def _over_subsets(n: int, join: JoinCost, floor: Callable[[int], float]) -> Tree:
     best: dict[int, tuple[float, Tree]] = {1 << i: (0.0, i) for i in range(n)}
     for whole in range(1, 1 << n):
         if whole & (whole - 1) == 0:
             continue
-        lowest, found = whole & -whole, None
-        left = (whole - 1) & whole
-        while left:
-            if left & lowest:  # each split once, the side with the first component on the left
-                right = whole ^ left
-                (cl, tl), (cr, tr) = best[left], best[right]
-                c = cl + cr + join(left, right)
-                if found is None or c < found[0]:
-                    found = (c, (tl, tr))
-            left = (left - 1) & whole
-        assert found is not None
-        best[whole] = found
+        first = whole & -whole
+        others = whole ^ first
+        lowest, chosen, least = float("inf"), 0, floor(whole)
+        part = (others - 1) & others
+        while True:  # each split once: the side with the first component, and the rest
+            left, right = first | part, others ^ part
+            below = best[left][0] + best[right][0]
+            if below + least < lowest:
+                whole_cost = below + join(left, right)
+                if whole_cost < lowest:
+                    lowest, chosen = whole_cost, left
+            if part == 0:
+                break
+            part = (part - 1) & others
+        best[whole] = (lowest, (best[chosen][1], best[whole ^ chosen][1]))
     return best[(1 << n) - 1][1]
 
 

@@ -36,7 +36,7 @@ cdef extern from *:
 cdef enum:
     NULL_, CONST_I, CONST_F, LOAD_I, LOAD_F, TO_F, ADD_I, SUB_I, MUL_I, MOD_I, NEG_I, ABS_I, ADD_F, SUB_F, MUL_F, DIV_F, MOD_F, NEG_F
     ABS_F, ROUND_F, FLOOR_F, CEIL_F, EQ_I, NE_I, LT_I, LE_I, GT_I, GE_I, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F, AND_, OR_, NOT_, IS_NULL
-    IS_NOT_NULL, IN_I, IN_F, COUNT_, GROUP_I, GROUP_F
+    IS_NOT_NULL, COUNT_, GROUP_I, GROUP_F
 
 cdef enum:
     FIRST_ = 1

@@ -34,7 +34,7 @@ STACK_DEPTH = STACK
 OPS = (
     "null const_i const_f load_i load_f to_f add_i sub_i mul_i mod_i neg_i abs_i add_f sub_f mul_f div_f mod_f neg_f abs_f "
     "round_f floor_f ceil_f eq_i ne_i lt_i le_i gt_i ge_i eq_f ne_f lt_f le_f gt_f ge_f and or not is_null is_not_null "
-    "in_i in_f count group_i group_f"
+    "count group_i group_f"
 ).split()
 GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 

@@ -55,10 +55,9 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
     cdef int64_t vi[STACK]
     cdef double vf[STACK]
     cdef uint8_t known[STACK]
-    cdef int top = -1, pc, op, a, b, k
+    cdef int top = -1, pc, op, a, b
     cdef Py_ssize_t at_
     cdef Col* c
-    cdef bint hit
     if p.compare >= 0:
         return compares(m, p)
     for pc in range(p.start, p.end, 3):
@@ -85,7 +84,7 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
             elif op == COUNT_:
                 vi[top] = m.sets[a].n
             elif op == GROUP_I or op == GROUP_F:
-                known[top] = group(m, op, a, b, m.code[pc + 2] >> 3, m.code[pc + 2] & 7, &vi[top], &vf[top])
+                known[top] = group(m, a, b >> 3, b & 7, &vi[top], &vf[top])
             else:
                 known[top] = 0
         elif op == TO_F:
@@ -113,14 +112,6 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
         elif op == IS_NOT_NULL:
             vi[top] = known[top]
             known[top] = 1
-        elif op == IN_I or op == IN_F:
-            if known[top]:
-                hit = False
-                for k in range(a, b):
-                    if (vi[top] == m.const_i[k]) if op == IN_I else (vf[top] == m.const_f[k]):
-                        hit = True
-                        break
-                vi[top] = hit
         else:
             top -= 1
             binary(m, op, &vi[top], &vf[top], &known[top], vi[top + 1], vf[top + 1], known[top + 1])
@@ -200,7 +191,7 @@ cdef inline void binary(
             vf[0] = fmod(vf[0], wf)
 
 
-cdef uint8_t group(Machine* m, int op, int set_, int packed, int col, int function, int64_t* vi, double* vf) noexcept nogil:
+cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, double* vf) noexcept nogil:
     """first, last, sum, avg, min or max of a column over a set, nulls aside; 0 when there is no value."""
     cdef Set* s = &m.sets[set_]
     cdef Col* c = &m.cols[col]

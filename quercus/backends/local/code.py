@@ -90,9 +90,7 @@ class Code:
     def _check_depth(self, start: int) -> None:
         pushes = {OP[n] for n in ("null", "const_i", "const_f", "load_i", "load_f", "count", "group_i", "group_f")}
         unary = {
-            OP[n]
-            for n in match.OPS
-            if n.split("_")[0] in ("to", "neg", "abs", "round", "floor", "ceil", "not", "is", "in")
+            OP[n] for n in match.OPS if n.split("_")[0] in ("to", "neg", "abs", "round", "floor", "ceil", "not", "is")
         }
         depth = deepest = 0
         for i in range(start, len(self.program.code), 3):

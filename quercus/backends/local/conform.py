@@ -43,20 +43,13 @@ def wanted_columns(schema: Schema, columns: frozenset[str] | None = None) -> dic
     """
     owners: Mapping[str, Mapping[str, Type]] = schema.per_type or {"": schema.common or {}}
     found: dict[str, Type] = {}
-    for owner, attributes in owners.items():
+    for attributes in owners.values():
         for name, kind in attributes.items():
             if columns is not None and name not in columns:
                 continue
             known = found.setdefault(name, kind)
-            if {known, kind} == _NUMBER_TYPES:
+            if known != kind:  # numbers of two kinds: Schema lets nothing else through
                 found[name] = "int64"
-            elif known != kind:
-                other = next(o for o, own in owners.items() if own.get(name) == known)
-                raise DataError(
-                    f"attribute '{name}' is {known} in type '{other}' and {kind} in type '{owner}': one column cannot "
-                    "be both; rename one",
-                    column=name,
-                )
     return found
 
 
