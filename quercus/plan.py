@@ -71,8 +71,8 @@ class Plan:
     def alternatives(self) -> tuple[Alternative, ...]:
         """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.
 
-        For a SEQ of up to five components these are all binary trees, the stack, and, beyond, the named shapes and the
-        cheapest tree found.
+        The stack, and all binary trees of a SEQ of up to eight components or an AND of up to five. Beyond, the named
+        shapes and the cheapest tree: all are searched, up to twelve components of an AND, but not all are kept.
         """
         return self.considered
 

@@ -63,6 +63,7 @@ class Arranger:
         self.classes = _classes(self.predicates)
         self.others = [(needs, kept) for c, needs, kept in self.predicates if not x.is_equality(c.expr) or c.when]
         self._rows: dict[int, float] = {}
+        self._joins: dict[tuple[int, int], float] = {}
 
     def _mask(self, names: frozenset[str], when: t.When) -> int:
         """The components that must be bound before something can be tested."""
@@ -93,6 +94,12 @@ class Arranger:
 
     def join_cost(self, left: int, right: int) -> float:
         """Candidates looked at, plus composites built."""
+        known = self._joins.get((left, right))
+        if known is None:
+            known = self._joins[left, right] = self._join_cost(left, right)
+        return known
+
+    def _join_cost(self, left: int, right: int) -> float:
         both = left | right
         for side, other, each in ((left, right, cost.KLEENE_LEFT), (right, left, cost.KLEENE_RIGHT)):
             if not side & ~self.kleene:  # only Kleene on this side: a range of elements for each partner
@@ -140,8 +147,8 @@ class Arranger:
     def listed(self, best: shapes.Tree, stack: float) -> tuple[tuple[str, float], ...]:
         """Every shape considered, cheapest first."""
         trees = [shapes.named(s, self.n) for s in ("left", "right", "bushy", "inner")]
-        if self.op == "SEQ" and self.n <= shapes.MAX_LISTED:
-            trees = list(shapes.every(self.n))
+        if self.n <= shapes.MAX_LISTED[self.op]:
+            trees = list(shapes.every(self.op, self.n))
         found = {self.text(tr): shapes.cost(tr, self.join_cost) for tr in (*trees, best)}
         found[self.stack_text()] = stack
         return tuple(sorted(found.items(), key=lambda item: (item[1], item[0])))

@@ -6,10 +6,11 @@ A tree is an index, or a pair of trees. SEQ joins neighbours only; AND may join 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import combinations, product
 
 Tree = int | tuple["Tree", "Tree"]
 
-MAX_LISTED = 5  # components up to which all trees of a SEQ are listed
+MAX_LISTED = {"SEQ": 8, "AND": 5}  # components up to which all trees are listed: 429 and 105 of them
 MAX_EXACT_AND = 12  # components of an AND up to which every subset is tried; beyond, greedy
 
 JoinCost = Callable[[int, int], float]  # (left mask, right mask) -> cost of that join alone
@@ -57,18 +58,27 @@ def cost(tree: Tree, join: JoinCost) -> float:
     return cost(left, join) + cost(right, join) + join(mask(left), mask(right))
 
 
-def every(n: int) -> Iterator[Tree]:
-    """All trees over neighbours: Catalan's number of them."""
+def every(op: str, n: int) -> Iterator[Tree]:
+    """All trees: over neighbours for SEQ (Catalan's number of them), over any components for AND."""
 
-    def between(i: int, j: int) -> Iterator[Tree]:
-        if i == j:
-            yield i
-        for k in range(i, j):
-            for left in between(i, k):
-                for right in between(k + 1, j):
-                    yield (left, right)
+    def over(items: tuple[int, ...]) -> Iterator[Tree]:
+        if len(items) == 1:
+            yield items[0]
+        for left, right in _splits(op, items):
+            yield from product(over(left), over(right))
 
-    yield from between(0, n - 1)
+    yield from over(tuple(range(n)))
+
+
+def _splits(op: str, items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Each way to part the components once; for AND, the side with the first component is the left one."""
+    for size in range(1, len(items)):
+        if op == "SEQ":
+            yield items[:size], items[size:]
+        else:
+            for others in combinations(items[1:], size - 1):
+                left = (items[0], *others)
+                yield left, tuple(i for i in items if i not in left)
 
 
 def cheapest(op: str, n: int, join: JoinCost, floor: Callable[[int], float]) -> Tree:
