@@ -36,7 +36,7 @@ cdef extern from *:
 cdef enum:
     NULL_, CONST_I, CONST_F, LOAD_I, LOAD_F, TO_F, ADD_I, SUB_I, MUL_I, MOD_I, NEG_I, ABS_I, ADD_F, SUB_F, MUL_F, DIV_F, MOD_F, NEG_F
     ABS_F, ROUND_F, FLOOR_F, CEIL_F, EQ_I, NE_I, LT_I, LE_I, GT_I, GE_I, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F, AND_, OR_, NOT_, IS_NULL
-    IS_NOT_NULL, COUNT_, GROUP_I, GROUP_F
+    IS_NOT_NULL, MAP_I, COUNT_, GROUP_I, GROUP_F
 
 cdef enum:
     FIRST_ = 1
@@ -69,6 +69,10 @@ cdef struct Col:
     const int64_t* i
     const double* f
     const uint8_t* valid
+
+cdef struct Table:          # what a text function makes of each label
+    const int64_t* v
+    Py_ssize_t n
 
 cdef struct Win:
     bint count
@@ -191,18 +195,23 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Buf* bufs
     int n_bufs
     Col* cols
+    int n_cols
+    Table* maps
+    int n_maps
+    bint by_arrival
     int* slot_buf
     Py_ssize_t* cur         # what each slot holds
     int n_slots
     Win* wins
     Pred* preds
     int* code
-    int64_t* const_i
-    double* const_f
+    const int64_t* const_i
+    const double* const_f
     Set* sets
     int n_sets
     Neg* negs
     Flat* flats
+    int n_flats
     bint count_window
     int64_t window_size
     Out* outs

@@ -34,7 +34,7 @@ STACK_DEPTH = STACK
 OPS = (
     "null const_i const_f load_i load_f to_f add_i sub_i mul_i mod_i neg_i abs_i add_f sub_f mul_f div_f mod_f neg_f abs_f "
     "round_f floor_f ceil_f eq_i ne_i lt_i le_i gt_i ge_i eq_f ne_f lt_f le_f gt_f ge_f and or not is_null is_not_null "
-    "count group_i group_f"
+    "map_i count group_i group_f"
 ).split()
 GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 
@@ -58,8 +58,6 @@ cdef class Block:
         PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
 
 
-
-
 cdef void let_out() except *:
     """Raise what a signal handler raised while the kernel ran."""
 
@@ -67,35 +65,27 @@ cdef void let_out() except *:
 cdef class Matcher:
     """Runs the alternatives of one query over its buffers. Built from plain lists and arrays by the local backend."""
 
-    cdef list _keep
-    cdef list _pool
+    cdef list _keep             # arrays that the machine points into
+    cdef list _pool             # memory of the program
+    cdef list _scratch          # memory of the data at hand
+    cdef object _const_f
     cdef Machine m
 
     def __cinit__(self, program):
-        self._keep, self._pool = [], []
+        self._keep, self._pool, self._scratch = [], [], []
         self.m.count_window, self.m.window_size = program.count_window, program.window_size
         cdef int i, j
         n = self.m.n_bufs = len(program.buffers)
         self.m.bufs = <Buf*> self._alloc(n * sizeof(Buf))
-        for i, b in enumerate(program.buffers):
-            self.m.bufs[i].ts = self._int64(b.ts)
-            self.m.bufs[i].pos = self._int64(b.pos)
-            self.m.bufs[i].order_ = self.m.bufs[i].pos if program.by_arrival else self.m.bufs[i].ts
-            self.m.bufs[i].row = self._int64(b.row)
-            self.m.bufs[i].n = len(b.ts)
-        self.m.cols = <Col*> self._alloc(len(program.columns) * sizeof(Col))
-        for i, (data, valid) in enumerate(program.columns):
-            if data.dtype == np.int64:
-                self.m.cols[i].i = self._int64(data)
-            else:
-                self.m.cols[i].f = self._float64(data)
-            if valid is not None:
-                self.m.cols[i].valid = self._uint8(valid)
+        self.m.n_cols = len(program.columns)
+        self.m.cols = <Col*> self._alloc(self.m.n_cols * sizeof(Col))
+        self.m.n_maps = len(program.maps)
+        self.m.maps = <Table*> self._alloc(self.m.n_maps * sizeof(Table))
+        self.m.by_arrival, self.m.n_flats = program.by_arrival, len(program.flats)
         self.m.n_slots = len(program.slots)
         self.m.slot_buf = self._ints(program.slots).v
         self.m.cur = <Py_ssize_t*> self._alloc(self.m.n_slots * sizeof(Py_ssize_t))
-        self.m.const_i = <int64_t*> self._int64(np.ascontiguousarray(program.const_i, dtype=np.int64))
-        self.m.const_f = <double*> self._float64(np.ascontiguousarray(program.const_f, dtype=np.float64))
+        self._const_f = np.ascontiguousarray(program.const_f, dtype=np.float64)
         self.m.code = self._ints(program.code).v
         self.m.preds = <Pred*> self._alloc(len(program.preds) * sizeof(Pred))
         for i, (start, end, over) in enumerate(program.preds):
@@ -149,8 +139,10 @@ cdef class Matcher:
         f.limits = <Limit*> self._alloc(f.n_limits * sizeof(Limit))
         for j, (where, buf) in enumerate(source.limits):
             f.limits[j].component, f.limits[j].buf = where, buf
-        if f.chain:
-            self._chain_memory(f)
+        f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
+        f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.root = source.root
         last = source.levels[len(source.levels) - 1] if source.levels else None
         f.plain_last = bool(
@@ -158,22 +150,44 @@ cdef class Matcher:
             and not last.distinct and not last.preds and not last.negations and last.previous < 0
         )
 
+    def load(self, data):
+        """The data of the program: whatever was loaded before is let go."""
+        cdef int i
+        self._keep = []
+        self._drop_scratch()
+        if len(data.buffers) != self.m.n_bufs or len(data.columns) != self.m.n_cols or len(data.maps) != self.m.n_maps:
+            raise ValueError("not the data of this program")
+        self.m.const_i, self.m.const_f = self._int64(data.const_i), self._float64(self._const_f)
+        for i, b in enumerate(data.buffers):
+            if not len(b.ts) == len(b.pos) == len(b.row):
+                raise ValueError("the columns of a buffer differ in length")
+            self.m.bufs[i].ts, self.m.bufs[i].pos, self.m.bufs[i].row = self._int64(b.ts), self._int64(b.pos), self._int64(b.row)
+            self.m.bufs[i].order_ = self.m.bufs[i].pos if self.m.by_arrival else self.m.bufs[i].ts
+            self.m.bufs[i].n = len(b.ts)
+        for i, (values, valid) in enumerate(data.columns):
+            self.m.cols[i].i = self._int64(values) if values.dtype == np.int64 else NULL
+            self.m.cols[i].f = self._float64(values) if values.dtype != np.int64 else NULL
+            self.m.cols[i].valid = self._uint8(valid) if valid is not None else NULL
+        for i, table in enumerate(data.maps):
+            self.m.maps[i] = Table(self._int64(table), len(table))
+        for i in range(self.m.n_flats):
+            if self.m.flats[i].chain:
+                self._chain_memory(&self.m.flats[i])
+
     cdef _chain_memory(self, Flat* f):
         cdef int i, j
-        f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
-        f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
-        f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
-        f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
-        f.from_at = <int64_t*> self._alloc(component(&self.m, f, f.n_levels - 1).n * sizeof(int64_t))
+        cdef Py_ssize_t n_last = component(&self.m, f, f.n_levels - 1).n
+        f.from_at = self._scratch_array(n_last)
         for i in range(f.n_levels - 1):
-            f.next_[i] = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
-            f.upto_at[i] = <int64_t*> self._alloc(component(&self.m, f, f.n_levels - 1).n * sizeof(int64_t))
+            f.next_[i] = self._scratch_array(component(&self.m, f, i).n)
+            f.upto_at[i] = self._scratch_array(n_last)
+            f.limit[i] = NULL
         for j in range(f.n_limits):
             i = f.limits[j].component
-            f.limits[j].after = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
-            f.limits[j].beyond = <int64_t*> self._alloc(self.m.bufs[f.limits[j].buf].n * sizeof(int64_t))
+            f.limits[j].after = self._scratch_array(component(&self.m, f, i).n)
+            f.limits[j].beyond = self._scratch_array(self.m.bufs[f.limits[j].buf].n)
             if f.limit[i] == NULL:
-                f.limit[i] = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
+                f.limit[i] = self._scratch_array(component(&self.m, f, i).n)
 
     # memory and conversions
 
@@ -183,6 +197,19 @@ cdef class Matcher:
             raise MemoryError()
         self._pool.append(<size_t> p)
         return p
+
+    cdef int64_t* _scratch_array(self, Py_ssize_t n) except NULL:
+        cdef void* p = malloc((n if n else 1) * sizeof(int64_t))
+        if p == NULL:
+            raise MemoryError()
+        self._scratch.append(<size_t> p)
+        return <int64_t*> p
+
+    cdef void _drop_scratch(self):
+        cdef size_t address
+        for address in self._scratch:
+            free(<void*> address)
+        self._scratch = []
 
     cdef Ints _ints(self, items) except *:
         cdef Ints r
@@ -221,6 +248,8 @@ cdef class Matcher:
             for i in range(self.m.n_sets):
                 free(self.m.sets[i].elems)
                 free(self.m.sets[i].cands)
+        if self._scratch is not None:
+            self._drop_scratch()
         if self._pool is not None:
             for address in self._pool:
                 free(<void*> address)

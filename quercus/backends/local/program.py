@@ -1,4 +1,4 @@
-"""Flat alternatives + a stream -> the matcher's program: slots, levels, and predicates as small typed code.
+"""Flat alternatives -> the matcher's program: slots, levels, and predicates as small typed code.
 
 A slot holds the index of one bound event. A plain variable has one slot, `B[n]` has n, and `B+` or `B*` has a slot that
 its elements pass through while they are tested. Whatever names a single variable is computed as a column beforehand;
@@ -9,29 +9,33 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from quercus.backends.local.buffers import BufferSource
+from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
-from quercus.backends.local.events import Events
-from quercus.backends.local.flat import Flat, FlatNegation, is_local
-from quercus.backends.local.specs import FlatSpec, LevelSpec, Name, NegationSpec, Program, SetSpec, WindowSpec
+from quercus.backends.local.flat import Flat, FlatNegation
+from quercus.backends.local.specs import (
+    BufferSpec,
+    FlatSpec,
+    LevelSpec,
+    Name,
+    NegationSpec,
+    Program,
+    SetSpec,
+    WindowSpec,
+)
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
+from quercus.schema import Schema
 
 
 class Compiler:
-    """Compiles the alternatives of one plan over one stream."""
+    """Compiles the alternatives of one plan. With `key_holds`, no test is made of what the key found already says."""
 
-    def __init__(self, tree: t.Tree, events: Events, buffers: BufferSource, *, by_arrival: bool) -> None:
+    def __init__(self, tree: t.Tree, schema: Schema, buffers: list[BufferSpec], *, key_holds: bool) -> None:
         w = tree.window
-        self.program = Program(by_arrival, w.kind == "count", _size(w))
-        self.events, self.buffers = events, buffers
-        self.code = Code(self.program, events)
-        self._buffer: dict[tuple[object, ...], int] = {}
-
-    def finish(self) -> Program:
-        self.code.finish()
-        return self.program
+        self.program = Program(schema.ties == "arrival", w.kind == "count", _size(w), list(buffers))
+        self.tree, self.key_holds = tree, key_holds
+        self.code = Code(self.program, schema)
 
     def flat(self, f: Flat, outer: dict[str, Name], *, root: bool) -> int:
         """Compile an alternative; returns its number."""
@@ -78,12 +82,15 @@ class Compiler:
         return Name(b.var, buffer, slots, len(self.program.sets) - 1, element)
 
     def _buffer_of(self, b: t.Buffer) -> int:
-        local = tuple(c.expr for c in b.where if is_local(c.expr))
-        key = (b.accepts, local, self.buffers.key_attribute(b.var))
-        if key not in self._buffer:
-            self._buffer[key] = len(self.program.buffers)
-            self.program.buffers.append(self.buffers.buffer(b, local))
-        return self._buffer[key]
+        return self.program.buffers.index(spec_of(b, self.tree))
+
+    def _holds(self, e: x.Expr) -> bool:
+        """Whether an equality is what the found key says: then it holds inside every segment."""
+        key = self.tree.key
+        if key is None or self.tree.partition_by or not self.key_holds or not x.is_equality(e):
+            return False
+        assert isinstance(e, x.Compare)
+        return e.left in key.columns and e.right in key.columns
 
     def _levels(self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str]) -> dict[int, int]:
         types = {b.var: set(b.accepts) for b in f.buffers}
@@ -159,7 +166,7 @@ class Compiler:
         if isinstance(e, x.Same):
             self._same(spec, e, names, seen, level_of)
             return
-        if self.buffers.holds(e):
+        if self._holds(e):
             return
         named = x.variables(e)
         own = next((names[v] for v in named if v in names and names[v].set is not None), None)

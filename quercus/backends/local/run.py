@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
-from quercus.backends.local.buffers import BufferSource, segments
+from quercus.backends.local.buffers import BufferSource, buffer_specs, segments
 from quercus.backends.local.events import Events, load
-from quercus.backends.local.flat import Flat, flatten
+from quercus.backends.local.fill import fill
+from quercus.backends.local.flat import flatten
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
 from quercus.backends.local.threads import Matchers
@@ -41,14 +41,15 @@ def find(
     parts: list[Part] = []
     ordered = single = False
     if flats:
-        source = BufferSource(stream, tree, _buffers(flats))
-        compiler = Compiler(tree, stream, source, by_arrival=plan.schema.ties == "arrival")
+        wanted = buffer_specs(flats, tree)
+        source = BufferSource(stream, tree, wanted)
+        compiler = Compiler(tree, plan.schema, wanted, key_holds=not source.nulls)
         numbers = [compiler.flat(f, {}, root=True) for f in flats]
-        program = compiler.finish()
-        matchers = Matchers(program, threads)
+        program = compiler.program
+        matchers = Matchers(program, fill(program, stream, source.data), threads)
         if counters is not None:
-            counters["routed"] = sum(len(b.row) for b in program.buffers)
-        where = segments(program.buffers)
+            counters["routed"] = sum(len(b.row) for b in source.data)
+        where = segments(source.data)
         left, end = limits.max_matches, None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
         ordered = len(numbers) == 1 and program.flats[numbers[0]].natural
         single = where.shape[1] == 2
@@ -62,15 +63,6 @@ def find(
                 for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
     return _combine(plan.query, parts, stream, distinct=_repeats(tree.root), ordered=ordered, single=single)
-
-
-def _buffers(flats: Sequence[Flat]) -> list[t.Buffer]:
-    found: list[t.Buffer] = []
-    for f in flats:
-        found.extend(f.buffers)
-        for g in f.negations:
-            found.extend(_buffers(g.bodies))
-    return found
 
 
 def _repeats(root: t.Node) -> bool:
