@@ -96,9 +96,12 @@ cdef struct Pred:
 
 cdef struct Level:
     int slot
-    int previous            # the slot before it in an [n] set, or -1
+    int previous            # the slot before it in an [n] set, if bound earlier, or -1
+    int following           # the slot after it in an [n] set, if bound earlier, or -1
     Ints after
     Ints before
+    Ints below              # slots that came later in the stream, in no other order
+    Ints above              # ... earlier
     Ints distinct
     Ints preds
     Ints negs
@@ -151,6 +154,10 @@ cdef struct Flat:
     int n_pairs
     Pair* pairs
     bint root
+    bint held               # a match is given only when the moment of its release is at hand (see Moment)
+    bint holds_window       # ... the window after its start is over
+    bint holds_end          # ... the time of its end is over
+    Ints holds_sets         # ... no window lets these sets grow
     bint plain_last         # the last level needs no look at single events
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
@@ -186,6 +193,11 @@ cdef struct Bounds:         # a scope: order exclusive, time and position inclus
     int64_t hi_pos
     int neg                 # whose excluded events apply, or -1
 
+cdef struct Moment:         # a stream's clock, the position of its next event, and how many events it has seen
+    int64_t ts
+    int64_t pos
+    int64_t row
+
 cdef struct Out:
     int64_t* v
     Py_ssize_t n
@@ -220,6 +232,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t end_ts
     int64_t start_pos
     int64_t end_pos
+    int64_t end_row
     int64_t n_matches
     int64_t max_matches
     int64_t deadline
@@ -229,6 +242,8 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Py_ssize_t first        # the part of the outermost component's buffer that this run looks at
     Py_ssize_t last
     int cancelled           # set from another thread
+    Moment before           # the moment of the last release
+    Moment now
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:
@@ -285,6 +300,10 @@ cdef inline Py_ssize_t first_above(const int64_t* v, Py_ssize_t lo, Py_ssize_t h
 
 cdef inline int64_t order_of(Machine* m, int slot) noexcept nogil:
     return at(m.bufs[m.slot_buf[slot]].order_, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+
+
+cdef inline int64_t pos_of(Machine* m, int slot) noexcept nogil:
+    return at(m.bufs[m.slot_buf[slot]].pos, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
 
 
 cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
