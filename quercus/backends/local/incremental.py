@@ -240,8 +240,8 @@ class Engine:
         held = {" or ".join(b.accepts): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
         most = max(held, key=lambda name: held[name], default="")
         raise LimitExceeded(
-            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of {most} holds most events, "
-            f"{held.get(most, 0):,}: tighten WITHIN, filter the events, or raise Limits(max_state_bytes=)",
+            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of {most} holds most, "
+            f"{held.get(most, 0):,} events: tighten WITHIN, filter the events, or raise Limits(max_state_bytes=)",
             limit="max_state_bytes",
             value=limits.max_state_bytes,
         )
