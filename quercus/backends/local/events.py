@@ -194,6 +194,6 @@ def _string_buffers(array: pa.Array) -> dict[str, Any]:
     return {
         "offsets": np.frombuffer(offsets, dtype)[array.offset : array.offset + len(array) + 1],
         "data": np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8),
-        "validity": None if validity is None else np.frombuffer(validity, np.uint8),
+        "validity": np.frombuffer(validity, np.uint8) if validity is not None and array.null_count else None,
         "bit_offset": array.offset,
     }
