@@ -16,8 +16,11 @@ from libc.string cimport memcmp, memcpy
 from quercus.kernels._typedefs cimport (
     QUERCUS_IS_CHECKED, code_t, index_t, int32_t, int64_t, offset_t, row_t, uint8_t, uint32_t, uint64_t,
 )
+from quercus.kernels.memory cimport give, take
 
 import numpy as np
+
+from quercus.kernels.memory import empty
 
 CHECKED = bool(QUERCUS_IS_CHECKED)
 
@@ -294,7 +297,7 @@ cdef list split(const Hits* hits, int64_t names, row_t first_row):
             for i in range(hits.size):
                 counts[hits.codes[i]] += 1
         for i in range(names):
-            rows = np.empty(counts[i], dtype=np.int64)
+            rows = empty(counts[i])
             out.append(rows)
             if counts[i]:
                 view = rows
@@ -411,7 +414,7 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
     finally:
         drop(&table)
         for k in range(FEW_NAMES):
-            free(found[k].rows)
+            give(found[k].rows, found[k].capacity * sizeof(uint32_t))
         free(hits.rows)
         free(hits.codes)
 

@@ -38,20 +38,23 @@ cdef void describe(Few* few, const Table* table, list names) noexcept:
         few.tails[i] = few.heads[i] if length <= WORD else word_at(<const uint8_t*>table.texts[i], length, length - WORD)
 
 
-cdef int make_rooms(Rows* found, int names) noexcept nogil:
+cdef int make_rooms(Rows* found, int names, int64_t rows) noexcept nogil:
     """Room for one more block of rows of each name; -1: out of memory."""
     cdef int k
-    cdef int64_t capacity
-    cdef void* grown
+    cdef size_t size
+    cdef uint32_t* grown
     for k in range(names):
-        capacity = found[k].capacity
-        if found[k].size + BLOCK + FEW_SPARE <= capacity:
+        if found[k].size + BLOCK + FEW_SPARE <= found[k].capacity:
             continue
-        capacity = 2 * capacity + 4 * BLOCK
-        grown = realloc(found[k].rows, capacity * sizeof(uint32_t))
+        size = (2 * found[k].capacity if found[k].capacity else min(rows, BLOCK + rows // 8)) + BLOCK + FEW_SPARE
+        size *= sizeof(uint32_t)
+        grown = <uint32_t*>take(&size)
         if grown == NULL:
             return -1
-        found[k].rows, found[k].capacity = <uint32_t*>grown, capacity
+        if found[k].size:
+            memcpy(grown, found[k].rows, found[k].size * sizeof(uint32_t))
+        give(found[k].rows, found[k].capacity * sizeof(uint32_t))
+        found[k].rows, found[k].capacity = grown, size // sizeof(uint32_t)
     return 0
 
 
@@ -63,7 +66,7 @@ cdef int few_rows(Few* few, const Table* table, const offset_t[::1] offsets, int
     cdef int k, longer = table.words > 1, rare = 0
     few.offsets, few.limit = &offsets[0], size - WORD
     while first < rows:
-        if make_rooms(found, few.names):
+        if make_rooms(found, few.names, rows):
             return -1
         for k in range(few.names):
             few.ends[k] = found[k].rows + found[k].size
@@ -92,7 +95,7 @@ cdef list widened(const Rows* found, int64_t names, row_t first_row):
     cdef row_t[::1] view
     cdef list out = []
     for k in range(names):
-        rows = np.empty(found[k].size, dtype=np.int64)
+        rows = empty(found[k].size)
         view = rows
         with nogil:
             for i in range(found[k].size):
