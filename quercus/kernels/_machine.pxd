@@ -1,21 +1,15 @@
 """What the matcher's parts share: the query as C structures, and small helpers over sorted arrays and growing output."""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN
-from libc.stdlib cimport abort, free, realloc
+from libc.stdlib cimport abort, realloc
 from libc.string cimport memcpy
-from posix.stdlib cimport posix_memalign
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint64_t
+from quercus.kernels.memory cimport give, take
 
 cdef extern from *:
     """
-    #ifdef __linux__
-    #include <sys/mman.h>
-    static inline void use_huge_pages(void* p, size_t n) { madvise(p, n, MADV_HUGEPAGE); }
-    #else
-    static inline void use_huge_pages(void* p, size_t n) { (void) p; (void) n; }
-    #endif
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
@@ -24,7 +18,6 @@ cdef extern from *:
     #define lowest_bit(w) __builtin_ctzll(w)
     #define count_bits(w) __builtin_popcountll(w)
     """
-    void use_huge_pages(void* p, size_t n) noexcept nogil
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
@@ -45,11 +38,6 @@ cdef enum:
     AVG_ = 4
     MIN_ = 5
     MAX_ = 6
-
-
-cdef enum:
-    LARGE = 4194304
-    HUGE_PAGE = 2097152
 
 
 cdef struct Ints:
@@ -163,6 +151,7 @@ cdef struct Flat:
     int chain_win
     int n_limits
     Limit* limits
+    Py_ssize_t scratch      # of the pointers below: how many there are in all, for the data at hand
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
     int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it
@@ -312,16 +301,13 @@ cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
 
 cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:
     cdef size_t size = cap * sizeof(int64_t)
-    cdef void* v = NULL
-    if size < LARGE:
-        v = realloc(o.v, size)
-    elif posix_memalign(&v, HUGE_PAGE, size) == 0:  # a page fault for every 2 MiB instead of every 4 KiB
-        use_huge_pages(v, size)
-        memcpy(v, o.v, o.n * sizeof(int64_t))
-        free(o.v)
+    cdef void* v = take(&size)
     if v == NULL:
         return 1
-    o.v, o.cap = <int64_t*> v, cap
+    if o.n:
+        memcpy(v, o.v, o.n * sizeof(int64_t))
+    give(o.v, o.cap * sizeof(int64_t))
+    o.v, o.cap = <int64_t*> v, size // sizeof(int64_t)
     return 0
 
 

@@ -7,17 +7,17 @@ inside their scope, until the first match.
 """
 
 
-from cpython.buffer cimport PyBuffer_FillInfo
 from libc.math cimport ceil, fabs, floor, fmod
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
-from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.stdlib cimport abort, calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
 from quercus.kernels._machine cimport *
-from quercus.kernels._typedefs cimport int64_t, uint8_t, uint64_t
+from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint64_t
+from quercus.kernels.memory cimport adopt, give, take
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
@@ -42,20 +42,9 @@ GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 include "match_predicates.pxi"
 include "match_sets.pxi"
 include "match_search.pxi"
+include "match_follow.pxi"
+include "match_pairs.pxi"
 include "match_chain.pxi"
-
-
-cdef class Block:
-    """Memory that the matcher filled, given to numpy without a copy."""
-
-    cdef void* data
-    cdef Py_ssize_t size
-
-    def __dealloc__(self):
-        free(self.data)
-
-    def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
 
 
 cdef void let_out() except *:
@@ -67,13 +56,14 @@ cdef class Matcher:
 
     cdef list _keep             # arrays that the machine points into
     cdef list _pool             # memory of the program
-    cdef list _scratch          # memory of the data at hand
+    cdef int64_t* _scratch      # pointers of the chain that runs
+    cdef size_t _scratch_size
     cdef object _const_f
     cdef list _tables
     cdef Machine m
 
     def __cinit__(self, program, *more):
-        self._keep, self._pool, self._scratch = [], [], []
+        self._keep, self._pool = [], []
         self.m.count_window, self.m.window_size = program.count_window, program.window_size
         cdef int i, j
         n = self.m.n_bufs = len(program.buffers)
@@ -158,7 +148,6 @@ cdef class Matcher:
         """The data of the program: whatever was loaded before is let go."""
         cdef int i
         self._keep = []
-        self._drop_scratch()
         if len(data.buffers) != self.m.n_bufs or len(data.columns) != self.m.n_cols or len(data.maps) != self.m.n_maps:
             raise ValueError("not the data of this program")
         self.m.const_i, self.m.const_f = self._int64(data.const_i), self._float64(self._const_f)
@@ -174,24 +163,55 @@ cdef class Matcher:
             self.m.cols[i].valid = self._uint8(valid) if valid is not None else NULL
         for i, table in enumerate(data.maps):
             self.m.maps[i] = Table(self._int64(table), len(table))
-        for i in range(self.m.n_flats):
-            if self.m.flats[i].chain:
-                self._chain_memory(&self.m.flats[i])
+        self._chain_memory()
 
-    cdef _chain_memory(self, Flat* f):
+    cdef _chain_memory(self):
+        """One piece of memory for the pointers of any chain: one runs at a time."""
+        cdef int i, j
+        cdef size_t size = 0
+        cdef Flat* f
+        for i in range(self.m.n_flats):
+            f = &self.m.flats[i]
+            if not f.chain:
+                continue
+            f.scratch = f.n_levels * component(&self.m, f, f.n_levels - 1).n
+            for j in range(f.n_levels - 1):
+                f.scratch += 2 * component(&self.m, f, j).n
+            for j in range(f.n_limits):
+                f.scratch += component(&self.m, f, f.limits[j].component).n + self.m.bufs[f.limits[j].buf].n
+            size = max(size, f.scratch * sizeof(int64_t))
+        if size > self._scratch_size:
+            give(self._scratch, self._scratch_size)
+            self._scratch_size = 0
+            self._scratch = <int64_t*> take(&size)
+            if self._scratch == NULL:
+                raise MemoryError()
+            self._scratch_size = size
+
+    cdef void _share_out(self, Flat* f) noexcept nogil:
+        """The memory for the pointers of one chain."""
         cdef int i, j
         cdef Py_ssize_t n_last = component(&self.m, f, f.n_levels - 1).n
-        f.from_at = self._scratch_array(n_last)
+        cdef int64_t* at_ = self._scratch
+        f.from_at = at_
+        at_ += n_last
         for i in range(f.n_levels - 1):
-            f.next_[i] = self._scratch_array(component(&self.m, f, i).n)
-            f.upto_at[i] = self._scratch_array(n_last)
+            f.upto_at[i] = at_
+            at_ += n_last
+            f.next_[i] = at_
+            at_ += component(&self.m, f, i).n
             f.limit[i] = NULL
         for j in range(f.n_limits):
             i = f.limits[j].component
-            f.limits[j].after = self._scratch_array(component(&self.m, f, i).n)
-            f.limits[j].beyond = self._scratch_array(self.m.bufs[f.limits[j].buf].n)
+            f.limits[j].after = at_
+            at_ += component(&self.m, f, i).n
+            f.limits[j].beyond = at_
+            at_ += self.m.bufs[f.limits[j].buf].n
             if f.limit[i] == NULL:
-                f.limit[i] = self._scratch_array(component(&self.m, f, i).n)
+                f.limit[i] = at_
+                at_ += component(&self.m, f, i).n
+        if QUERCUS_IS_CHECKED and at_ - self._scratch > f.scratch:
+            abort()
 
     # memory and conversions
 
@@ -201,19 +221,6 @@ cdef class Matcher:
             raise MemoryError()
         self._pool.append(<size_t> p)
         return p
-
-    cdef int64_t* _scratch_array(self, Py_ssize_t n) except NULL:
-        cdef void* p = malloc((n if n else 1) * sizeof(int64_t))
-        if p == NULL:
-            raise MemoryError()
-        self._scratch.append(<size_t> p)
-        return <int64_t*> p
-
-    cdef void _drop_scratch(self):
-        cdef size_t address
-        for address in self._scratch:
-            free(<void*> address)
-        self._scratch = []
 
     cdef Ints _ints(self, items) except *:
         cdef Ints r
@@ -252,8 +259,7 @@ cdef class Matcher:
             for i in range(self.m.n_sets):
                 free(self.m.sets[i].elems)
                 free(self.m.sets[i].cands)
-        if self._scratch is not None:
-            self._drop_scratch()
+        give(self._scratch, self._scratch_size)
         if self._pool is not None:
             for address in self._pool:
                 free(<void*> address)
@@ -293,6 +299,8 @@ cdef class Matcher:
         self._begin(f, max_matches, max_nanoseconds)
         try:
             with nogil:
+                if f.chain:
+                    self._share_out(f)
                 for k in range(n_segments):
                     some = True
                     for i in range(f.n_levels):
@@ -340,7 +348,7 @@ cdef class Matcher:
     cdef void _discard(self, Flat* f) noexcept:
         cdef int i
         for i in range(f.outs.n + 2 * f.out_sets.n):
-            free(self.m.outs[i].v)
+            give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
         free(self.m.outs)
         self.m.outs = NULL
 
@@ -350,10 +358,9 @@ cdef class Matcher:
         return {"compared": self.m.compared, "bound": self.m.bound, "matches": self.m.n_matches}
 
     cdef _take(self, Out* o):
-        cdef Block b = Block()
-        b.data, b.size = o.v, o.n * sizeof(int64_t)
+        cdef int64_t* v = o.v
         o.v = NULL
-        return np.frombuffer(b, dtype=np.int64) if b.size else np.empty(0, dtype=np.int64)
+        return adopt(v, o.n, o.cap * sizeof(int64_t))
 
 
 include "match_stream.pxi"

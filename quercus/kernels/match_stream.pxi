@@ -63,7 +63,6 @@ cdef class StreamMatcher(Matcher):
     cdef int* col_float
     cdef Out touched
     cdef Out chosen
-    cdef Py_ssize_t room            # of the chains' scratch memory
     cdef readonly int64_t events    # kept, purged ones in between included
     cdef readonly int64_t bytes
 
@@ -88,8 +87,8 @@ cdef class StreamMatcher(Matcher):
         for k in range(self.n_segs):
             self._free(&self.segs[k])
         free(self.segs)
-        free(self.touched.v)
-        free(self.chosen.v)
+        give(self.touched.v, self.touched.cap * sizeof(int64_t))
+        give(self.chosen.v, self.chosen.cap * sizeof(int64_t))
         for i in range(self.n_searches):
             free(self.searches[i].queue.at)
             free(self.searches[i].queue.segment)
@@ -312,7 +311,7 @@ cdef class StreamMatcher(Matcher):
         self._choose(number)
         self._begin(f, max_matches, max_nanoseconds)
         try:
-            self._make_room(f, search_)
+            self._make_room(search_)
             with nogil:
                 for k in range(self.chosen.n):
                     status = self._run_segment(search_, f, &self.segs[self.chosen.v[k]])
@@ -384,6 +383,7 @@ cdef class StreamMatcher(Matcher):
             for i in range(f.n_levels):
                 total += component(&self.m, f, i).hi - component(&self.m, f, i).lo
             if (self.m.last - self.m.first) * 16 >= total:
+                self._share_out(f)
                 return chain(&self.m, f)
             f = &self.m.flats[x.flat]
         return search(&self.m, f, 0, &free_scope)
@@ -424,26 +424,17 @@ cdef class StreamMatcher(Matcher):
         self.m.first = first_above(v, r.lo, r.hi, low, True, r.hi - 1)
         self.m.last = r.hi if high == INT64_MAX else first_above(v, self.m.first, r.hi, high, True, r.hi - 1)
 
-    cdef int _make_room(self, Flat* f, Search* x) except -1:
-        """Scratch memory for a chain over the largest run."""
-        cdef Py_ssize_t k, most = 0
-        cdef int i, j
+    cdef int _make_room(self, Search* x) except -1:
+        """Scratch memory for a chain over the largest runs."""
+        cdef Py_ssize_t k
+        cdef int i
         if x.chain < 0:
             return 0
-        f = &self.m.flats[x.chain]
-        for k in range(self.chosen.n):
-            for i in range(self.m.n_bufs):
-                most = max(most, self.segs[self.chosen.v[k]].runs[i].hi)
-        if most <= self.room:
-            return 0
-        self._drop_scratch()
-        self.room = 2 * most
-        for i in range(self.m.n_flats):
-            f = &self.m.flats[i]
-            if f.chain:
-                for j in range(self.m.n_bufs):
-                    self.m.bufs[j].n = self.room
-                self._chain_memory(f)
+        for i in range(self.m.n_bufs):
+            self.m.bufs[i].n = 0
+            for k in range(self.chosen.n):
+                self.m.bufs[i].n = max(self.m.bufs[i].n, self.segs[self.chosen.v[k]].runs[i].hi)
+        self._chain_memory()
         return 0
 
     # after a batch

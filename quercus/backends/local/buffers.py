@@ -12,7 +12,7 @@ from quercus.backends.local.expressions import true_mask
 from quercus.backends.local.flat import Flat, is_local
 from quercus.backends.local.specs import BufferData, BufferSpec, Index
 from quercus.ir import tree as t
-from quercus.kernels import group
+from quercus.kernels import gather, group
 
 
 def spec_of(b: t.Buffer, tree: t.Tree) -> BufferSpec:
@@ -43,20 +43,46 @@ class BufferSource:
         self.same_name = len({b.key for b in wanted}) == 1
         self.positions = self._positions_by_key() if tree.partition_by else None
         self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
-        self.data = [self._buffer(b) for b in wanted]
+        kept = [self._kept(b) for b in wanted]
+        self.data = self._narrow(wanted, kept) or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
 
-    def _buffer(self, b: BufferSpec) -> BufferData:
+    def _kept(self, b: BufferSpec) -> Index:
+        """The positions of a buffer's events."""
         at = self.routed[b.accepts]
         for c in b.local:
             at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
+        return at
+
+    def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData] | None:
+        """All buffers, where the key is an integer of a narrow range: the distance from the least is its code."""
+        found = [
+            self.events.integers(b.key[0], at) if b.key is not None and len(b.key) == 1 else None
+            for b, at in zip(wanted, kept, strict=True)
+        ]
+        keys = [k for k in found if k is not None]
+        if len(keys) < len(found) or not keys:
+            return None
+        least = min((low for values, low, _ in keys if len(values)), default=0)
+        most = max((high for values, _, high in keys if len(values)), default=-1)
+        if most - least > max(1024, 2 * sum(map(len, kept))):
+            return None
+        data = []
+        for at, (values, _, _) in zip(kept, keys, strict=True):
+            row, ts, starts = gather.by_key(values, least, most - least + 1, at, self.events.ts)
+            data.append(BufferData(ts, self._position(row), row, None, starts))
+        return data
+
+    def _position(self, at: Index) -> Index:
+        return at if self.positions is None else gather.take(self.positions, at)
+
+    def _buffer(self, b: BufferSpec, at: Index) -> BufferData:
         codes = self._codes(b.key, at)
         if codes is not None:
             if self.tree.partition_by:  # events of no key belong to no stream
                 at, codes = at[codes >= 0], codes[codes >= 0]
             order = _by_code(codes)
             at, codes = at[order], codes[order]
-        pos = at if self.positions is None else np.ascontiguousarray(self.positions[at])
-        return BufferData(np.ascontiguousarray(self.events.ts[at]), pos, at, codes)
+        return BufferData(gather.take(self.events.ts, at), self._position(at), at, codes)
 
     def _codes(self, key: tuple[str, ...] | None, at: Index) -> Index | None:
         if key is None or self.tree.partition_by:
@@ -91,6 +117,9 @@ def _by_code(codes: Index) -> Index:
 
 def segments(buffers: list[BufferData]) -> NDArray[np.int64]:
     """Where each key's part of each buffer begins: one row a buffer, one column a key, and the end."""
+    starts = [b.starts for b in buffers if b.starts is not None]
+    if starts:
+        return np.array(starts, dtype=np.int64)
     if not buffers or buffers[0].codes is None:
         return np.array([[0, len(b.ts)] for b in buffers], dtype=np.int64).reshape(len(buffers), 2)
     coded = [b.codes for b in buffers if b.codes is not None]

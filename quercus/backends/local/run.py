@@ -116,7 +116,7 @@ def combine(
     bound = [_bound(leaf, parts) for leaf in q.variables]
     if ordered:  # inside each key's segment; an event has one key, so that its matches stay together
         last = _joined([part.last for part in parts])
-        order = None if single or group.is_sorted(last) else np.argsort(last, kind="stable")
+        order = None if single or group.is_sorted(last) else _order(last)
         return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
@@ -125,6 +125,11 @@ def combine(
     if distinct and len(keys):
         order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
     return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
+
+
+def _order(last: Index) -> Index:
+    found = group.stable_order(last)
+    return np.argsort(last, kind="stable") if found is None else found
 
 
 def _bound(leaf: p.Leaf | p.Kleene, parts: list[Part]) -> Bound:
