@@ -314,6 +314,7 @@ cdef list split(const Hits* hits, int64_t names, row_t first_row):
 
 
 include "route_few.pxi"
+include "router.pxi"
 
 
 cdef int64_t check_rows(int64_t rows, const uint8_t[::1] validity, int64_t bit_offset) except -1:
@@ -395,7 +396,7 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
             describe(&few, &table, names)
             few.data = bytes_
             with nogil:
-                failed = few_rows(&few, &table, offsets, size, rows, width, found)
+                failed = few_rows(&few, &table, &offsets[0], size, rows, width, found)
             if failed:
                 raise MemoryError
             return widened(found, len(names), first_row)

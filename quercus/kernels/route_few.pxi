@@ -58,13 +58,13 @@ cdef int make_rooms(Rows* found, int names, int64_t rows) noexcept nogil:
     return 0
 
 
-cdef int few_rows(Few* few, const Table* table, const offset_t[::1] offsets, int64_t size, int64_t rows, int width,
+cdef int few_rows(Few* few, const Table* table, const offset_t* offsets, int64_t size, int64_t rows, int width,
                   Rows* found) noexcept nogil:
     """The rows of each name; -1: out of memory."""
     cdef int64_t first = 0, stop, at, hits = 0, before
     cdef int32_t code
     cdef int k, longer = table.words > 1, rare = 0
-    few.offsets, few.limit = &offsets[0], size - WORD
+    few.offsets, few.limit = offsets, size - WORD
     while first < rows:
         if make_rooms(found, few.names, rows):
             return -1

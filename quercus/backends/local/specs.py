@@ -43,7 +43,9 @@ class BufferData:
     pos: Index
     row: Index  # the position in the whole stream: who the event is
     codes: Index | None  # of the key
-    starts: Index | None = None  # in place of codes, where these count from 0: where the events of each begin, and the end
+    starts: Index | None = (
+        None  # in place of codes, where these count from 0: where the events of each begin, and the end
+    )
 
 
 @frozen
