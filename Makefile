@@ -1,7 +1,7 @@
 # make demo | test | test-slow | lint | types | build | bench | clean
 #
 # Everything runs in .venv, made on first use from PYTHON.  Stamp files remember what is done, so that a second
-# run repeats nothing; the kernels are rebuilt when a .pyx, a .pxd, a .pxi or setup.py is newer than they are.
+# run repeats nothing; the kernels are rebuilt when a .pyx, a .pxd, a .pxi, a .h or setup.py is newer than they are.
 
 PYTHON  ?= python3
 WORKERS ?= 2
@@ -10,7 +10,7 @@ VENV    := .venv
 PY      := $(VENV)/bin/python
 RUFF    := $(VENV)/bin/ruff
 CHECKED := build/checked
-SOURCES := setup.py $(wildcard quercus/kernels/*.pyx quercus/kernels/*.pxd quercus/kernels/*.pxi)
+SOURCES := setup.py $(wildcard $(addprefix quercus/kernels/*.,pyx pxd pxi h))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

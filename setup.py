@@ -36,7 +36,8 @@ def kernel(source: Path) -> Extension:
         [str(source)],
         extra_compile_args=COMPILE,
         define_macros=[("QUERCUS_CHECKED", "1")] if CHECKED else [],
-        depends=["setup.py"],
+        include_dirs=["quercus/kernels"],
+        depends=["setup.py", *map(str, Path("quercus/kernels").glob("*.h"))],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -18,6 +18,14 @@ from quercus.schema import Schema
 __all__ = ["Bound", "Matches"]
 
 _SHOWN = 10
+
+
+class Later(Protocol):
+    """Matches whose number is known before they are made."""
+
+    def __len__(self) -> int: ...
+
+    def answer(self) -> Answer: ...
 
 
 class Matches:
@@ -41,17 +49,30 @@ class Matches:
 
     def __init__(self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound]) -> None:
         self.schema, self.query = schema, query
-        self._answer = Answer(events, schema, query, {b.var: b for b in bound})
+        self._made: Answer | Later = Answer(events, schema, query, {b.var: b for b in bound})
         self._aggregates: pa.Table | None = None
+
+    @classmethod
+    def of_stream(cls, schema: Schema, query: p.Query, later: Later, totals: pa.Table | None = None) -> Matches:
+        """What a stream gives: made when it is first looked at. `totals`: the groups that changed, with AGG."""
+        found = cls.__new__(cls)
+        found.schema, found.query, found._made, found._aggregates = schema, query, later, totals
+        return found
+
+    @property
+    def _answer(self) -> Answer:
+        if not isinstance(self._made, Answer):
+            self._made = self._made.answer()
+        return self._made
 
     @property
     def bound(self) -> tuple[Bound, ...]:
-        """What each variable is bound to, in the order of the query's variables."""
-        return tuple(self._answer.bound.values())
+        """What each variable is bound to, in the order of the query's variables, as rows of the input."""
+        return tuple(b.numbered(self._answer.numbers) for b in self._answer.bound.values())
 
     def __len__(self) -> int:
         """The number of matches; with AGG, of groups."""
-        return self.to_arrow().num_rows if self.query.aggregates else len(self._answer)
+        return self.to_arrow().num_rows if self.query.aggregates else len(self._made)
 
     def rows(self) -> list[dict[str, int | list[int]]]:
         """Each match as {variable: row number in the input, or a list of them in order of position}.
@@ -112,7 +133,8 @@ class Matches:
         return f"<div>{escape(repr(self)[1:-1])}<table><tr>{names}</tr>{rows}</table></div>"
 
     def _head(self) -> Matches:
-        return Matches(self._answer.table, self.schema, self.query, [b.head(_SHOWN) for b in self.bound])
+        answer = self._answer
+        return Matches(answer.table, self.schema, self.query, [b.head(_SHOWN) for b in answer.bound.values()])
 
 
 def _counted(n: int, one: str, many: str) -> str:

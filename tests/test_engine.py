@@ -180,6 +180,15 @@ def test_sets_of_thousands_cost_no_combinations() -> None:
     assert found["b"] == list(range(1, n - 1))
 
 
+def test_text_functions_of_group_functions_run() -> None:
+    events = {"ts": [1, 2, 3, 4], "type": ["A", "B", "B", "C"], "s": ["x", "Ab", "cd", "AB"]}
+    plan = qc.compile(
+        "PATTERN SEQ(A a, B+ b, C c) WHERE lower(first(b).s) = lower(c.s) and length(upper(max(b.s))) = 2 WITHIN 9",
+        qc.Schema({"s": "string"}),
+    )
+    assert plan.run(events).rows() == [{"a": 0, "b": [1, 2], "c": 3}]
+
+
 class Counting:
     """A backend from outside: what the registry promises is all it uses."""
 

@@ -1,21 +1,15 @@
 """What the matcher's parts share: the query as C structures, and small helpers over sorted arrays and growing output."""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN
-from libc.stdlib cimport abort, free, realloc
+from libc.stdlib cimport abort, realloc
 from libc.string cimport memcpy
-from posix.stdlib cimport posix_memalign
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint64_t
+from quercus.kernels.memory cimport give, take
 
 cdef extern from *:
     """
-    #ifdef __linux__
-    #include <sys/mman.h>
-    static inline void use_huge_pages(void* p, size_t n) { madvise(p, n, MADV_HUGEPAGE); }
-    #else
-    static inline void use_huge_pages(void* p, size_t n) { (void) p; (void) n; }
-    #endif
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
@@ -24,7 +18,6 @@ cdef extern from *:
     #define lowest_bit(w) __builtin_ctzll(w)
     #define count_bits(w) __builtin_popcountll(w)
     """
-    void use_huge_pages(void* p, size_t n) noexcept nogil
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
@@ -36,7 +29,7 @@ cdef extern from *:
 cdef enum:
     NULL_, CONST_I, CONST_F, LOAD_I, LOAD_F, TO_F, ADD_I, SUB_I, MUL_I, MOD_I, NEG_I, ABS_I, ADD_F, SUB_F, MUL_F, DIV_F, MOD_F, NEG_F
     ABS_F, ROUND_F, FLOOR_F, CEIL_F, EQ_I, NE_I, LT_I, LE_I, GT_I, GE_I, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F, AND_, OR_, NOT_, IS_NULL
-    IS_NOT_NULL, COUNT_, GROUP_I, GROUP_F
+    IS_NOT_NULL, MAP_I, COUNT_, GROUP_I, GROUP_F
 
 cdef enum:
     FIRST_ = 1
@@ -45,11 +38,6 @@ cdef enum:
     AVG_ = 4
     MIN_ = 5
     MAX_ = 6
-
-
-cdef enum:
-    LARGE = 4194304
-    HUGE_PAGE = 2097152
 
 
 cdef struct Ints:
@@ -69,6 +57,10 @@ cdef struct Col:
     const int64_t* i
     const double* f
     const uint8_t* valid
+
+cdef struct Table:          # what a text function makes of each label
+    const int64_t* v
+    Py_ssize_t n
 
 cdef struct Win:
     bint count
@@ -92,9 +84,12 @@ cdef struct Pred:
 
 cdef struct Level:
     int slot
-    int previous            # the slot before it in an [n] set, or -1
+    int previous            # the slot before it in an [n] set, if bound earlier, or -1
+    int following           # the slot after it in an [n] set, if bound earlier, or -1
     Ints after
     Ints before
+    Ints below              # slots that came later in the stream, in no other order
+    Ints above              # ... earlier
     Ints distinct
     Ints preds
     Ints negs
@@ -147,11 +142,16 @@ cdef struct Flat:
     int n_pairs
     Pair* pairs
     bint root
+    bint held               # a match is given only when the moment of its release is at hand (see Moment)
+    bint holds_window       # ... the window after its start is over
+    bint holds_end          # ... the time of its end is over
+    Ints holds_sets         # ... no window lets these sets grow
     bint plain_last         # the last level needs no look at single events
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
     int n_limits
     Limit* limits
+    Py_ssize_t scratch      # of the pointers below: how many there are in all, for the data at hand
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
     int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it
@@ -182,6 +182,11 @@ cdef struct Bounds:         # a scope: order exclusive, time and position inclus
     int64_t hi_pos
     int neg                 # whose excluded events apply, or -1
 
+cdef struct Moment:         # a stream's clock, the position of its next event, and how many events it has seen
+    int64_t ts
+    int64_t pos
+    int64_t row
+
 cdef struct Out:
     int64_t* v
     Py_ssize_t n
@@ -191,18 +196,23 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Buf* bufs
     int n_bufs
     Col* cols
+    int n_cols
+    Table* maps
+    int n_maps
+    bint by_arrival
     int* slot_buf
     Py_ssize_t* cur         # what each slot holds
     int n_slots
     Win* wins
     Pred* preds
     int* code
-    int64_t* const_i
-    double* const_f
+    const int64_t* const_i
+    const double* const_f
     Set* sets
     int n_sets
     Neg* negs
     Flat* flats
+    int n_flats
     bint count_window
     int64_t window_size
     Out* outs
@@ -211,6 +221,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t end_ts
     int64_t start_pos
     int64_t end_pos
+    int64_t end_row
     int64_t n_matches
     int64_t max_matches
     int64_t deadline
@@ -220,6 +231,8 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Py_ssize_t first        # the part of the outermost component's buffer that this run looks at
     Py_ssize_t last
     int cancelled           # set from another thread
+    Moment before           # the moment of the last release
+    Moment now
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:
@@ -278,22 +291,23 @@ cdef inline int64_t order_of(Machine* m, int slot) noexcept nogil:
     return at(m.bufs[m.slot_buf[slot]].order_, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
 
 
+cdef inline int64_t pos_of(Machine* m, int slot) noexcept nogil:
+    return at(m.bufs[m.slot_buf[slot]].pos, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+
+
 cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
     return at(m.bufs[m.slot_buf[slot]].row, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
 
 
 cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:
     cdef size_t size = cap * sizeof(int64_t)
-    cdef void* v = NULL
-    if size < LARGE:
-        v = realloc(o.v, size)
-    elif posix_memalign(&v, HUGE_PAGE, size) == 0:  # a page fault for every 2 MiB instead of every 4 KiB
-        use_huge_pages(v, size)
-        memcpy(v, o.v, o.n * sizeof(int64_t))
-        free(o.v)
+    cdef void* v = take(&size)
     if v == NULL:
         return 1
-    o.v, o.cap = <int64_t*> v, cap
+    if o.n:
+        memcpy(v, o.v, o.n * sizeof(int64_t))
+    give(o.v, o.cap * sizeof(int64_t))
+    o.v, o.cap = <int64_t*> v, size // sizeof(int64_t)
     return 0
 
 

@@ -7,17 +7,19 @@ inside their scope, until the first match.
 """
 
 
-from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ceil, fabs, floor, fmod
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport abort, calloc, free, malloc, qsort, realloc
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
 from quercus.kernels._machine cimport *
-from quercus.kernels._typedefs cimport int64_t, uint8_t, uint64_t
+from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from quercus.kernels.memory cimport adopt, give, take
+from quercus.kernels.route cimport Router
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
@@ -34,7 +36,7 @@ STACK_DEPTH = STACK
 OPS = (
     "null const_i const_f load_i load_f to_f add_i sub_i mul_i mod_i neg_i abs_i add_f sub_f mul_f div_f mod_f neg_f abs_f "
     "round_f floor_f ceil_f eq_i ne_i lt_i le_i gt_i ge_i eq_f ne_f lt_f le_f gt_f ge_f and or not is_null is_not_null "
-    "count group_i group_f"
+    "map_i count group_i group_f"
 ).split()
 GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 
@@ -42,22 +44,9 @@ GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 include "match_predicates.pxi"
 include "match_sets.pxi"
 include "match_search.pxi"
+include "match_follow.pxi"
+include "match_pairs.pxi"
 include "match_chain.pxi"
-
-
-cdef class Block:
-    """Memory that the matcher filled, given to numpy without a copy."""
-
-    cdef void* data
-    cdef Py_ssize_t size
-
-    def __dealloc__(self):
-        free(self.data)
-
-    def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
-
-
 
 
 cdef void let_out() except *:
@@ -67,35 +56,29 @@ cdef void let_out() except *:
 cdef class Matcher:
     """Runs the alternatives of one query over its buffers. Built from plain lists and arrays by the local backend."""
 
-    cdef list _keep
-    cdef list _pool
+    cdef list _keep             # arrays that the machine points into
+    cdef list _pool             # memory of the program
+    cdef int64_t* _scratch      # pointers of the chain that runs
+    cdef size_t _scratch_size
+    cdef object _const_f
+    cdef list _tables
     cdef Machine m
 
-    def __cinit__(self, program):
+    def __cinit__(self, program, *more):
         self._keep, self._pool = [], []
         self.m.count_window, self.m.window_size = program.count_window, program.window_size
         cdef int i, j
         n = self.m.n_bufs = len(program.buffers)
         self.m.bufs = <Buf*> self._alloc(n * sizeof(Buf))
-        for i, b in enumerate(program.buffers):
-            self.m.bufs[i].ts = self._int64(b.ts)
-            self.m.bufs[i].pos = self._int64(b.pos)
-            self.m.bufs[i].order_ = self.m.bufs[i].pos if program.by_arrival else self.m.bufs[i].ts
-            self.m.bufs[i].row = self._int64(b.row)
-            self.m.bufs[i].n = len(b.ts)
-        self.m.cols = <Col*> self._alloc(len(program.columns) * sizeof(Col))
-        for i, (data, valid) in enumerate(program.columns):
-            if data.dtype == np.int64:
-                self.m.cols[i].i = self._int64(data)
-            else:
-                self.m.cols[i].f = self._float64(data)
-            if valid is not None:
-                self.m.cols[i].valid = self._uint8(valid)
+        self.m.n_cols = len(program.columns)
+        self.m.cols = <Col*> self._alloc(self.m.n_cols * sizeof(Col))
+        self.m.n_maps = len(program.maps)
+        self.m.maps = <Table*> self._alloc(self.m.n_maps * sizeof(Table))
+        self.m.by_arrival, self.m.n_flats = program.by_arrival, len(program.flats)
         self.m.n_slots = len(program.slots)
         self.m.slot_buf = self._ints(program.slots).v
         self.m.cur = <Py_ssize_t*> self._alloc(self.m.n_slots * sizeof(Py_ssize_t))
-        self.m.const_i = <int64_t*> self._int64(np.ascontiguousarray(program.const_i, dtype=np.int64))
-        self.m.const_f = <double*> self._float64(np.ascontiguousarray(program.const_f, dtype=np.float64))
+        self._const_f = np.ascontiguousarray(program.const_f, dtype=np.float64)
         self.m.code = self._ints(program.code).v
         self.m.preds = <Pred*> self._alloc(len(program.preds) * sizeof(Pred))
         for i, (start, end, over) in enumerate(program.preds):
@@ -129,7 +112,8 @@ cdef class Matcher:
         f.n_levels = len(source.levels)
         f.levels = <Level*> self._alloc(f.n_levels * sizeof(Level))
         for j, level in enumerate(source.levels):
-            f.levels[j].slot, f.levels[j].previous = level.slot, level.previous
+            f.levels[j].slot, f.levels[j].previous, f.levels[j].following = level.slot, level.previous, level.following
+            f.levels[j].below, f.levels[j].above = self._ints(level.below), self._ints(level.above)
             f.levels[j].after, f.levels[j].before = self._ints(level.after), self._ints(level.before)
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
             f.levels[j].negs = self._ints(level.negations)
@@ -149,31 +133,87 @@ cdef class Matcher:
         f.limits = <Limit*> self._alloc(f.n_limits * sizeof(Limit))
         for j, (where, buf) in enumerate(source.limits):
             f.limits[j].component, f.limits[j].buf = where, buf
-        if f.chain:
-            self._chain_memory(f)
-        f.root = source.root
-        last = source.levels[len(source.levels) - 1] if source.levels else None
-        f.plain_last = bool(
-            source.root and last is not None and not source.sets and not source.counted and not source.negations and not source.tests
-            and not last.distinct and not last.preds and not last.negations and last.previous < 0
-        )
-
-    cdef _chain_memory(self, Flat* f):
-        cdef int i, j
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
-        f.from_at = <int64_t*> self._alloc(component(&self.m, f, f.n_levels - 1).n * sizeof(int64_t))
+        f.root, f.held = source.root, source.held is not None
+        if f.held:
+            f.holds_window, f.holds_end, f.holds_sets = source.held[0], source.held[1], self._ints(source.held[2])
+        last = source.levels[len(source.levels) - 1] if source.levels else None
+        f.plain_last = bool(
+            source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests
+            and not last.distinct and not last.preds and not last.negations and last.previous < 0 and last.following < 0
+        )
+
+    def load(self, data):
+        """The data of the program: whatever was loaded before is let go."""
+        cdef int i
+        self._keep = []
+        if len(data.buffers) != self.m.n_bufs or len(data.columns) != self.m.n_cols or len(data.maps) != self.m.n_maps:
+            raise ValueError("not the data of this program")
+        self.m.const_i, self.m.const_f = self._int64(data.const_i), self._float64(self._const_f)
+        for i, b in enumerate(data.buffers):
+            if not len(b.ts) == len(b.pos) == len(b.row):
+                raise ValueError("the columns of a buffer differ in length")
+            self.m.bufs[i].ts, self.m.bufs[i].pos, self.m.bufs[i].row = self._int64(b.ts), self._int64(b.pos), self._int64(b.row)
+            self.m.bufs[i].order_ = self.m.bufs[i].pos if self.m.by_arrival else self.m.bufs[i].ts
+            self.m.bufs[i].n = len(b.ts)
+        for i, (values, valid) in enumerate(data.columns):
+            self.m.cols[i].i = self._int64(values) if values.dtype == np.int64 else NULL
+            self.m.cols[i].f = self._float64(values) if values.dtype != np.int64 else NULL
+            self.m.cols[i].valid = self._uint8(valid) if valid is not None else NULL
+        for i, table in enumerate(data.maps):
+            self.m.maps[i] = Table(self._int64(table), len(table))
+        self._chain_memory()
+
+    cdef _chain_memory(self):
+        """One piece of memory for the pointers of any chain: one runs at a time."""
+        cdef int i, j
+        cdef size_t size = 0
+        cdef Flat* f
+        for i in range(self.m.n_flats):
+            f = &self.m.flats[i]
+            if not f.chain:
+                continue
+            f.scratch = f.n_levels * component(&self.m, f, f.n_levels - 1).n
+            for j in range(f.n_levels - 1):
+                f.scratch += 2 * component(&self.m, f, j).n
+            for j in range(f.n_limits):
+                f.scratch += component(&self.m, f, f.limits[j].component).n + self.m.bufs[f.limits[j].buf].n
+            size = max(size, f.scratch * sizeof(int64_t))
+        if size > self._scratch_size:
+            give(self._scratch, self._scratch_size)
+            self._scratch_size = 0
+            self._scratch = <int64_t*> take(&size)
+            if self._scratch == NULL:
+                raise MemoryError()
+            self._scratch_size = size
+
+    cdef void _share_out(self, Flat* f) noexcept nogil:
+        """The memory for the pointers of one chain."""
+        cdef int i, j
+        cdef Py_ssize_t n_last = component(&self.m, f, f.n_levels - 1).n
+        cdef int64_t* at_ = self._scratch
+        f.from_at = at_
+        at_ += n_last
         for i in range(f.n_levels - 1):
-            f.next_[i] = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
-            f.upto_at[i] = <int64_t*> self._alloc(component(&self.m, f, f.n_levels - 1).n * sizeof(int64_t))
+            f.upto_at[i] = at_
+            at_ += n_last
+            f.next_[i] = at_
+            at_ += component(&self.m, f, i).n
+            f.limit[i] = NULL
         for j in range(f.n_limits):
             i = f.limits[j].component
-            f.limits[j].after = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
-            f.limits[j].beyond = <int64_t*> self._alloc(self.m.bufs[f.limits[j].buf].n * sizeof(int64_t))
+            f.limits[j].after = at_
+            at_ += component(&self.m, f, i).n
+            f.limits[j].beyond = at_
+            at_ += self.m.bufs[f.limits[j].buf].n
             if f.limit[i] == NULL:
-                f.limit[i] = <int64_t*> self._alloc(component(&self.m, f, i).n * sizeof(int64_t))
+                f.limit[i] = at_
+                at_ += component(&self.m, f, i).n
+        if QUERCUS_IS_CHECKED and at_ - self._scratch > f.scratch:
+            abort()
 
     # memory and conversions
 
@@ -221,6 +261,7 @@ cdef class Matcher:
             for i in range(self.m.n_sets):
                 free(self.m.sets[i].elems)
                 free(self.m.sets[i].cands)
+        give(self._scratch, self._scratch_size)
         if self._pool is not None:
             for address in self._pool:
                 free(<void*> address)
@@ -256,19 +297,12 @@ cdef class Matcher:
         cdef Bounds free_scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
         if segments.shape[0] != self.m.n_bufs:
             raise ValueError("one row of segments for each buffer")
-        self.m.n_matches, self.m.max_matches = 0, max_matches
         self.m.first, self.m.last = first, last if last >= 0 else INT64_MAX
-        self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
-        self.m.compared = self.m.bound = self.m.ticks = 0
-        self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
-        if self.m.outs == NULL:
-            raise MemoryError()
-        self.m.elems = self.m.outs + f.outs.n
+        self._begin(f, max_matches, max_nanoseconds)
         try:
             with nogil:
-                for i in range(f.out_sets.n):
-                    if push(&self.m.elems[2 * i], 0):
-                        status = -5
+                if f.chain:
+                    self._share_out(f)
                 for k in range(n_segments):
                     some = True
                     for i in range(f.n_levels):
@@ -283,19 +317,42 @@ cdef class Matcher:
                     for i in range(self.m.n_bufs):
                         self.m.bufs[i].lo = segments[i, k]
                         self.m.bufs[i].hi = segments[i, k + 1]
-                    if status == 0:
-                        status = chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
+                    status = chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
                     if status < 0:
                         break
-            let_out()
-            columns = [self._take(&self.m.outs[i]) for i in range(f.outs.n)]
-            sets = [(self._take(&self.m.elems[2 * i]), self._take(&self.m.elems[2 * i + 1])) for i in range(f.out_sets.n)]
+            return self._end(f, status)
         finally:
-            for i in range(f.outs.n + 2 * f.out_sets.n):
-                free(self.m.outs[i].v)
-            free(self.m.outs)
-            self.m.outs = NULL
+            self._discard(f)
+
+    cdef int _begin(self, Flat* f, int64_t max_matches, int64_t max_nanoseconds) except -1:
+        """Counters to zero, room for the output."""
+        cdef int i
+        self.m.n_matches, self.m.max_matches = 0, max_matches
+        self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
+        self.m.compared = self.m.bound = self.m.ticks = 0
+        self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
+        if self.m.outs == NULL:
+            raise MemoryError()
+        self.m.elems = self.m.outs + f.outs.n
+        for i in range(f.out_sets.n):
+            if push(&self.m.elems[2 * i], 0):
+                raise MemoryError()
+        return 0
+
+    cdef tuple _end(self, Flat* f, int status):
+        """What was found: (status, columns, sets)."""
+        cdef int i
+        let_out()
+        columns = [self._take(&self.m.outs[i]) for i in range(f.outs.n)]
+        sets = [(self._take(&self.m.elems[2 * i]), self._take(&self.m.elems[2 * i + 1])) for i in range(f.out_sets.n)]
         return status, columns, sets
+
+    cdef void _discard(self, Flat* f) noexcept:
+        cdef int i
+        for i in range(f.outs.n + 2 * f.out_sets.n):
+            give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
+        free(self.m.outs)
+        self.m.outs = NULL
 
     @property
     def counters(self):
@@ -303,7 +360,10 @@ cdef class Matcher:
         return {"compared": self.m.compared, "bound": self.m.bound, "matches": self.m.n_matches}
 
     cdef _take(self, Out* o):
-        cdef Block b = Block()
-        b.data, b.size = o.v, o.n * sizeof(int64_t)
+        cdef int64_t* v = o.v
         o.v = NULL
-        return np.frombuffer(b, dtype=np.int64) if b.size else np.empty(0, dtype=np.int64)
+        return adopt(v, o.n, o.cap * sizeof(int64_t))
+
+
+include "match_stream.pxi"
+include "match_feed.pxi"

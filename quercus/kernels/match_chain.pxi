@@ -10,25 +10,6 @@ cdef inline Buf* component(Machine* m, Flat* f, int i) noexcept nogil:
     return &m.bufs[m.slot_buf[f.levels[level_of(m, f, i)].slot]]
 
 
-cdef void follow(
-    const int64_t* a, Py_ssize_t j, Py_ssize_t a_hi, const int64_t* b, Py_ssize_t p, Py_ssize_t b_hi,
-    int64_t back, int64_t at_least, int64_t* out,
-) noexcept nogil:
-    """For each a: the first b above it (with at_least: the first not below a - back). Both are sorted.
-
-    One step a turn and no branch on the data: which side moves cannot be foretold.
-    """
-    cdef int64_t move
-    while j < a_hi and p < b_hi:
-        out[j] = p
-        move = b[p] < sat_sub(a[j], back) + (not at_least)
-        p += move
-        j += 1 - move
-    while j < a_hi:
-        out[j] = p
-        j += 1
-
-
 cdef void point(Machine* m, Flat* f) noexcept nogil:
     """Pointers of this segment: to the next component's first later event, and from each last event back to the others."""
     cdef int i, k = f.n_levels
@@ -41,21 +22,21 @@ cdef void point(Machine* m, Flat* f) noexcept nogil:
     cdef int64_t p
     for i in range(k - 1):
         a, b = component(m, f, i), component(m, f, i + 1)
-        follow(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, 0, 0, f.next_[i])
-        follow(end.order_, end.lo, end.hi, a.order_, a.lo, a.hi, 0, 1, f.upto_at[i])
+        first_later(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, f.next_[i])
+        first_not_before(end.order_, end.lo, end.hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
         if f.limit[i] != NULL:
             for j in range(a.lo, a.hi):
                 f.limit[i][j] = b.hi
     a = component(m, f, 0)
     if w.count:
-        follow(end.pos, end.lo, end.hi, a.pos, a.lo, a.hi, w.size, 1, f.from_at)
+        first_not_before(end.pos, end.lo, end.hi, a.pos, a.lo, a.hi, w.size, f.from_at)
     else:
-        follow(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, 1, f.from_at)
+        first_not_before(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, f.from_at)
     for k in range(f.n_limits):
         i = f.limits[k].component
         a, b, x = component(m, f, i), component(m, f, i + 1), &m.bufs[f.limits[k].buf]
-        follow(x.order_, x.lo, x.hi, b.order_, b.lo, b.hi, 0, 0, f.limits[k].beyond)
-        follow(a.order_, a.lo, a.hi, x.order_, x.lo, x.hi, 0, 0, f.limits[k].after)
+        first_later(x.order_, x.lo, x.hi, b.order_, b.lo, b.hi, f.limits[k].beyond)
+        first_later(a.order_, a.lo, a.hi, x.order_, x.lo, x.hi, f.limits[k].after)
         for j in range(a.lo, a.hi):
             p = f.limits[k].after[j]
             if p < x.hi and f.limits[k].beyond[p] < f.limit[i][j]:
@@ -71,6 +52,8 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
     sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
     point(m, f)
+    if pair and not tested and f.outs.n == 3:
+        return chain_of_three(m, f)
     for e in range(max(end.lo, m.first), min(end.hi, m.last)):
         m.cur[last.slot] = e
         m.compared += 1
@@ -142,66 +125,6 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept
         if r < 0:
             return r
     return 0
-
-
-cdef inline bint open_pair(Machine* m, Flat* f, int i) noexcept nogil:
-    """Whether components i and i + 1 are the last to be bound, and nothing tests them."""
-    return f.plain_last and f.levels[i + 1].preds.n == 0 and f.levels[i + 1].negs.n == 0 and f.limit[i + 1] == NULL
-
-
-cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
-    """The last two components: each event of one with all its partners of the other, along the pointers."""
-    cdef Buf* x = component(m, f, i)
-    cdef Buf* y = component(m, f, i + 1)
-    cdef const int64_t* next_ = f.next_[i]
-    cdef const int64_t* limit = f.limit[i]
-    cdef const int64_t* rows = y.row
-    cdef int64_t upto = f.upto[i + 1], to, q, row
-    cdef int64_t* out_x = NULL
-    cdef int64_t* out_y = NULL
-    cdef int slot_x = f.levels[i + 1].slot, slot_y = f.levels[i + 2].slot, c
-    cdef Py_ssize_t j, n = 0, room = (hi - lo) * (upto - next_[lo])
-    if room > 65536:  # many pairs may not fit between: count before making room
-        room = 0
-        for j in range(lo, hi):
-            q, to = next_[j], upto if limit == NULL or limit[j] > upto else limit[j]
-            room += to - q if to > q else 0
-        if room > m.max_matches - m.n_matches:
-            return -2
-    for c in range(f.outs.n):
-        if m.outs[c].n + room > m.outs[c].cap and enlarge(&m.outs[c], m.outs[c].n + room):
-            return -5
-        if f.outs.v[c] == slot_x:
-            out_x = m.outs[c].v + m.outs[c].n
-        elif f.outs.v[c] == slot_y:
-            out_y = m.outs[c].v + m.outs[c].n
-    for j in range(lo, hi):
-        q, to = next_[j], upto
-        if q >= upto:
-            hi = j
-            break
-        if limit != NULL and limit[j] < to:
-            to = limit[j]
-        row = x.row[j]
-        while q < to:
-            out_x[n] = row
-            out_y[n] = rows[q]
-            n += 1
-            q += 1
-    m.compared += hi - lo + n
-    m.bound += hi - lo + n
-    if n > m.max_matches - m.n_matches:
-        return -2
-    for c in range(f.outs.n):
-        if f.outs.v[c] != slot_x and f.outs.v[c] != slot_y:
-            row = row_of(m, f.outs.v[c])
-            out_x = m.outs[c].v + m.outs[c].n
-            for j in range(n):
-                out_x[j] = row
-        m.outs[c].n += n
-    m.n_matches += n
-    m.ticks += 1
-    return pause(m) if m.ticks & 4095 == 0 else 0
 
 
 cdef void reserve(Machine* m, Flat* f) noexcept nogil:

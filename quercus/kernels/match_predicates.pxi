@@ -112,6 +112,11 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
         elif op == IS_NOT_NULL:
             vi[top] = known[top]
             known[top] = 1
+        elif op == MAP_I:
+            if known[top]:
+                known[top] = 0 <= vi[top] < m.maps[a].n
+                if known[top]:
+                    vi[top] = m.maps[a].v[vi[top]]
         else:
             top -= 1
             binary(m, op, &vi[top], &vf[top], &known[top], vi[top + 1], vf[top + 1], known[top + 1])

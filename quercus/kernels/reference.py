@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from quercus.kernels.gather import Column
     from quercus.kernels.route import Indices, Offsets
 
 
@@ -73,6 +74,14 @@ def is_sorted(values: NDArray[np.int64]) -> bool:
     return bool(listed == sorted(listed))
 
 
+def stable_order(values: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The twin of ``group.stable_order``."""
+    listed = values.tolist()
+    if listed and max(listed) - min(listed) >= 2**44:
+        return None
+    return np.array(sorted(range(len(listed)), key=listed.__getitem__), dtype=np.int64)
+
+
 def group_by_code(codes: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The twin of ``group.group_by_code``."""
     if any(c >= count for c in codes.tolist()):
@@ -80,3 +89,25 @@ def group_by_code(codes: NDArray[np.int64], count: int) -> tuple[NDArray[np.int6
     groups: list[list[int]] = [[i for i, c in enumerate(codes.tolist()) if c == k] for k in range(count)]
     starts = np.cumsum([0, *(len(g) for g in groups)], dtype=np.int64)
     return np.array([i for g in groups for i in g], dtype=np.int64), starts
+
+
+def take(column: "Column", rows: NDArray[np.int64]) -> "Column":
+    """The twin of ``gather.take``."""
+    return np.array([column[r] for r in rows.tolist()], dtype=column.dtype)
+
+
+def take_with_range(column: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
+    """The twin of ``gather.take_with_range``."""
+    values = take(column, rows)
+    return values, min(values.tolist(), default=0), max(values.tolist(), default=-1)
+
+
+def by_key(
+    keys: NDArray[np.int64], least: int, count: int, rows: NDArray[np.int64], column: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The twin of ``gather.by_key``."""
+    codes = keys - least
+    if len(keys) != len(rows) or any(c < 0 or c >= count for c in codes.tolist()):
+        raise ValueError("a key outside the range given")
+    order, starts = group_by_code(codes, count)
+    return rows[order], column[rows[order]], starts

@@ -29,6 +29,7 @@ def route_strings(
     validity: NDArray[np.uint8] | None = None,
     bit_offset: int = 0,
     first_row: int = 0,
+    at_once: int = 8,
 ) -> list[NDArray[np.int64]]: ...
 def route_codes(
     codes: Indices,
@@ -38,3 +39,8 @@ def route_codes(
     bit_offset: int = 0,
     first_row: int = 0,
 ) -> list[NDArray[np.int64]]: ...
+
+class Router:
+    @staticmethod
+    def can(names: list[bytes]) -> bool: ...
+    def __init__(self, names: list[bytes]) -> None: ...

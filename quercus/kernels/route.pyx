@@ -3,6 +3,9 @@
 A row is recognised without a branch that depends on the data: its first eight bytes are read as one integer,
 masked to its length, and looked up in a small hash table of the wanted names.  Names of 9 to 16 bytes add their
 last eight bytes, longer ones eight from the middle; these alone are then compared in full, where all of that agrees.
+
+Up to eight names of up to 16 bytes need no table: route_few.h compares several rows at once with each of them, where
+the processor can.
 """
 
 cimport cython
@@ -13,8 +16,11 @@ from libc.string cimport memcmp, memcpy
 from quercus.kernels._typedefs cimport (
     QUERCUS_IS_CHECKED, code_t, index_t, int32_t, int64_t, offset_t, row_t, uint8_t, uint32_t, uint64_t,
 )
+from quercus.kernels.memory cimport give, take
 
 import numpy as np
+
+from quercus.kernels.memory import empty
 
 CHECKED = bool(QUERCUS_IS_CHECKED)
 
@@ -291,7 +297,7 @@ cdef list split(const Hits* hits, int64_t names, row_t first_row):
             for i in range(hits.size):
                 counts[hits.codes[i]] += 1
         for i in range(names):
-            rows = np.empty(counts[i], dtype=np.int64)
+            rows = empty(counts[i])
             out.append(rows)
             if counts[i]:
                 view = rows
@@ -305,6 +311,10 @@ cdef list split(const Hits* hits, int64_t names, row_t first_row):
     finally:
         free(ends)
         free(counts)
+
+
+include "route_few.pxi"
+include "router.pxi"
 
 
 cdef int64_t check_rows(int64_t rows, const uint8_t[::1] validity, int64_t bit_offset) except -1:
@@ -356,8 +366,8 @@ def code_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list name
 
 
 def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list names,
-                  const uint8_t[::1] validity=None, int64_t bit_offset=0, row_t first_row=0):
-    """For each name the row numbers of its events, counted from first_row.
+                  const uint8_t[::1] validity=None, int64_t bit_offset=0, row_t first_row=0, int at_once=8):
+    """For each name the row numbers of its events, counted from first_row; at_once bounds how many rows a step takes.
 
     >>> import numpy as np
     >>> offsets, data = np.array([0, 2, 3, 5], np.int32), np.frombuffer(b"abcab", np.uint8)
@@ -375,8 +385,21 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
     cdef Table table
     table.texts, table.slots = NULL, NULL
     hits.rows, hits.codes, hits.size, hits.capacity = NULL, NULL, 0, 0
+    cdef Rows found[FEW_NAMES]
+    cdef Few few
+    cdef int k, width = few_width(at_once)
+    for k in range(FEW_NAMES):
+        found[k] = Rows(NULL, 0, 0)
     try:
         build(&table, names)
+        if width and not nulls and 0 < len(names) <= FEW_NAMES and table.words < 3:
+            describe(&few, &table, names)
+            few.data = bytes_
+            with nogil:
+                failed = few_rows(&few, &table, &offsets[0], size, rows, width, found)
+            if failed:
+                raise MemoryError
+            return widened(found, len(names), first_row)
         with nogil:
             while first < rows:
                 failed = make_room(&hits)
@@ -391,6 +414,8 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
         return split(&hits, len(names), first_row)
     finally:
         drop(&table)
+        for k in range(FEW_NAMES):
+            give(found[k].rows, found[k].capacity * sizeof(uint32_t))
         free(hits.rows)
         free(hits.codes)
 

@@ -173,8 +173,9 @@ def test_wild_offsets_stay_inside_the_buffer(offsets: list[int]) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs mprotect")
+@pytest.mark.parametrize("at_once", [0, 4, 8])
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 15, 16, 17, 40])
-def test_reads_nothing_past_the_end(length: int) -> None:
+def test_reads_nothing_past_the_end(length: int, at_once: int) -> None:
     """The data ends where an unreadable page begins: reading one byte too many ends the process."""
     page = mmap.PAGESIZE
     area = mmap.mmap(-1, 2 * page)
@@ -187,7 +188,8 @@ def test_reads_nothing_past_the_end(length: int) -> None:
         data = np.frombuffer(area, np.uint8, count * length, page - count * length)
         data[:] = ord("x")
         offsets = np.arange(count + 1, dtype=np.int32) * np.int32(length)
-        routed = route.route_strings(offsets, data, [b"x" * length, b"y" * length, b"x" * (length + 1)])
+        names = [b"x" * length, b"y" * length, b"x" * (length + 1)]
+        routed = route.route_strings(offsets, data, names, at_once=at_once)
         assert [len(part) for part in routed] == [count, 0, 0]
     finally:
         assert libc.mprotect(guard, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
@@ -228,6 +230,45 @@ def test_kernel_agrees_with_twin_on_strings(
     wanted = [name.encode() for name in names]
     assert codes(route, array, wanted) == codes(reference, array, wanted) == expected(array, wanted)
     assert rows(route, array, wanted, first_row) == rows(reference, array, wanted, first_row)
+
+
+@pytest.mark.parametrize("at_once", [0, 4, 8])
+@given(
+    column=columns(),
+    kind=st.sampled_from([pa.string(), pa.large_string()]),
+    repeats=st.integers(1, 9),
+    after=st.sampled_from(["", "one more, of more than eight bytes"]),
+)
+def test_several_rows_at_once_are_what_they_are_one_by_one(
+    at_once: int, column: tuple[list[str | None], list[str]], kind: pa.DataType, repeats: int, after: str
+) -> None:
+    values, names = column
+    array = pa.array([v for v in values if v is not None] * repeats + [after], kind)
+    wanted = [name.encode() for name in names][:8]
+    found = route.route_strings(names=wanted, at_once=at_once, **buffers(array))
+    assert [part.tolist() for part in found] == rows(reference, array, wanted)
+
+
+@pytest.mark.parametrize("at_once", [0, 4, 8])
+@pytest.mark.parametrize("count", [1, 3, 5, 8])
+def test_a_rare_name_is_found_among_many_others(at_once: int, count: int) -> None:
+    values = ["other"] * (5 * BLOCK)
+    values[17::1009] = [f"wanted-{i % 10}" for i in range(len(values[17::1009]))]
+    names = [f"wanted-{i}".encode() for i in range(count)]
+    found = route.route_strings(names=names, at_once=at_once, **buffers(pa.array(values)))
+    assert [part.tolist() for part in found] == rows(reference, pa.array(values), names)
+
+
+@pytest.mark.parametrize("at_once", [0, 4, 8])
+@pytest.mark.parametrize("wild", [1 << 30, -(1 << 30), 90])
+def test_wild_offsets_stay_inside_the_buffer_at_once(at_once: int, wild: int) -> None:
+    """What row 20 holds then is nothing that is wanted; the others are as they are."""
+    data = np.full(80, ord("A"), np.uint8)
+    offsets = np.arange(0, 80, 2, dtype=np.int32)
+    offsets[20] = wild
+    for names in ([b"AA"], [b"AA", b"A" * 12]):
+        found = route.route_strings(offsets, data, names, at_once=at_once)
+        assert found[0].tolist() == [i for i in range(39) if i not in (19, 20)]
 
 
 @given(

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from quercus.backends.base import Limits
 from quercus.errors import DataError
-from quercus.ir import expr as x
-from quercus.ir import text
-from quercus.ir import tree as t
 
 if TYPE_CHECKING:
     from quercus.plan import Plan
@@ -21,11 +18,7 @@ class LocalBackend:
     name = "local"
 
     def supports(self, plan: Plan) -> str | None:
-        """Every plan runs here, but for text functions of a group function in a condition."""
-        tests = (e for n in t.walk(plan.tree.root) if isinstance(n, t.Test) for c in n.where for e in x.walk(c.expr))
-        for e in tests:
-            if isinstance(e, x.Call) and e.name in ("lower", "upper", "length") and x.has_group_call(e):
-                return f"{text.scalar(e)}: text functions of a group function do not run"
+        """Every plan runs here."""
         return None
 
     def run(self, plan: Plan, events: Any, *, threads: int | None = None, limits: Limits | None = None) -> Matches:

@@ -2,60 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
-from quercus.backends.local.specs import BufferData, Index
-from quercus.ir import expr as x
+from quercus.backends.local.flat import Flat, is_local
+from quercus.backends.local.specs import BufferData, BufferSpec, Index
 from quercus.ir import tree as t
-from quercus.kernels import group
+from quercus.kernels import gather, group
+
+
+def spec_of(b: t.Buffer, tree: t.Tree) -> BufferSpec:
+    """What a leaf's buffer holds; variables whose buffers hold the same share one."""
+    key: tuple[str, ...] | None = tree.partition_by or None
+    if key is None and tree.key is not None:
+        key = next(((c.attr,) for c in tree.key.columns if c.var == b.var), None)
+    return BufferSpec(b.accepts, tuple(c.expr for c in b.where if is_local(c.expr)), key)
+
+
+def buffer_specs(flats: Iterable[Flat], tree: t.Tree) -> list[BufferSpec]:
+    """The buffers of some alternatives, those of negated bodies included."""
+    found: dict[BufferSpec, None] = {}
+    for f in flats:
+        found |= dict.fromkeys(spec_of(b, tree) for b in f.buffers)
+        for g in f.negations:
+            found |= dict.fromkeys(buffer_specs(g.bodies, tree))
+    return list(found)
 
 
 class BufferSource:
     """Makes leaf buffers from a stream: routed, filtered, and sorted key by key where there is a key."""
 
-    def __init__(self, events: Events, tree: t.Tree, wanted: list[t.Buffer]) -> None:
+    def __init__(self, events: Events, tree: t.Tree, wanted: list[BufferSpec]) -> None:
         self.events, self.tree = events, tree
         requests = list(dict.fromkeys(b.accepts for b in wanted))
         self.routed = dict(zip(requests, events.route(requests), strict=True))
-        self.by_var = {c.var: c.attr for c in tree.key.columns} if tree.key is not None else {}
-        self.same_name = len(set(self.by_var.values())) == 1
+        self.same_name = len({b.key for b in wanted}) == 1
         self.positions = self._positions_by_key() if tree.partition_by else None
         self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
+        kept = [self._kept(b) for b in wanted]
+        self.data = self._narrow(wanted, kept) or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
 
-    def holds(self, e: x.Expr) -> bool:
-        """Whether an equality is what the found key says: then it holds inside every segment."""
-        key = self.tree.key
-        if key is None or self.tree.partition_by or self.nulls or not x.is_equality(e):
-            return False
-        assert isinstance(e, x.Compare)
-        return e.left in key.columns and e.right in key.columns
-
-    def key_attribute(self, var: str) -> str | None:
-        return None if self.tree.partition_by else self.by_var.get(var)
-
-    def buffer(self, b: t.Buffer, local: tuple[x.Expr, ...]) -> BufferData:
+    def _kept(self, b: BufferSpec) -> Index:
+        """The positions of a buffer's events."""
         at = self.routed[b.accepts]
-        for c in local:
+        for c in b.local:
             at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
-        codes = self._codes(b.var, at)
+        return at
+
+    def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData] | None:
+        """All buffers, where the key is an integer of a narrow range: the distance from the least is its code."""
+        found = [
+            self.events.integers(b.key[0], at) if b.key is not None and len(b.key) == 1 else None
+            for b, at in zip(wanted, kept, strict=True)
+        ]
+        keys = [k for k in found if k is not None]
+        if len(keys) < len(found) or not keys:
+            return None
+        least = min((low for values, low, _ in keys if len(values)), default=0)
+        most = max((high for values, _, high in keys if len(values)), default=-1)
+        if most - least > max(1024, 2 * sum(map(len, kept))):
+            return None
+        data = []
+        for at, (values, _, _) in zip(kept, keys, strict=True):
+            row, ts, starts = gather.by_key(values, least, most - least + 1, at, self.events.ts)
+            data.append(BufferData(ts, self._position(row), row, None, starts))
+        return data
+
+    def _position(self, at: Index) -> Index:
+        return at if self.positions is None else gather.take(self.positions, at)
+
+    def _buffer(self, b: BufferSpec, at: Index) -> BufferData:
+        codes = self._codes(b.key, at)
         if codes is not None:
             if self.tree.partition_by:  # events of no key belong to no stream
                 at, codes = at[codes >= 0], codes[codes >= 0]
             order = _by_code(codes)
             at, codes = at[order], codes[order]
-        pos = at if self.positions is None else np.ascontiguousarray(self.positions[at])
-        return BufferData(np.ascontiguousarray(self.events.ts[at]), pos, at, codes)
+        return BufferData(gather.take(self.events.ts, at), self._position(at), at, codes)
 
-    def _codes(self, var: str, at: Index) -> Index | None:
-        if self.tree.partition_by:
-            return self.events.key_codes(self.tree.partition_by, at)
-        attr = self.key_attribute(var)
-        if attr is None:
-            return None
-        codes = self.events.key_codes((attr,), at, None if self.same_name else "found")
+    def _codes(self, key: tuple[str, ...] | None, at: Index) -> Index | None:
+        if key is None or self.tree.partition_by:
+            return None if key is None else self.events.key_codes(key, at)
+        codes = self.events.key_codes(key, at, None if self.same_name else "found")
         lost = codes < 0
         if lost.any():  # null agrees with nothing, but may stand alone: each in a segment of its own
             self.nulls = True
@@ -85,6 +117,9 @@ def _by_code(codes: Index) -> Index:
 
 def segments(buffers: list[BufferData]) -> NDArray[np.int64]:
     """Where each key's part of each buffer begins: one row a buffer, one column a key, and the end."""
+    starts = [b.starts for b in buffers if b.starts is not None]
+    if starts:
+        return np.array(starts, dtype=np.int64)
     if not buffers or buffers[0].codes is None:
         return np.array([[0, len(b.ts)] for b in buffers], dtype=np.int64).reshape(len(buffers), 2)
     coded = [b.codes for b in buffers if b.codes is not None]

@@ -1,25 +1,15 @@
-"""Typed expressions -> the matcher's stack code.
-
-Strings become ranks of one sorted dictionary, so that codes compare as text.
-"""
+"""Typed expressions -> the matcher's stack code. Strings are labels there, which compare as the strings do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-from quercus.backends.local.events import Events
-from quercus.backends.local.expressions import evaluate
-from quercus.backends.local.values import Values
+from quercus.backends.local.specs import ColumnSpec
 from quercus.errors import QueryError
 from quercus.ir import expr as x
-from quercus.ir import text
 from quercus.ir.evaluate import constant
 from quercus.kernels import match
+from quercus.schema import Schema
 
 if TYPE_CHECKING:
     from quercus.backends.local.specs import Name, Program
@@ -32,11 +22,9 @@ ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 class Code:
     """Appends predicates and the columns they read to a program."""
 
-    def __init__(self, program: Program, events: Events) -> None:
-        self.program, self.events = program, events
-        self._columns: dict[tuple[int, x.Expr], int] = {}
-        self._strings: list[tuple[int, Values]] = []  # columns to be ranked
-        self._texts: list[tuple[int, str]] = []  # constants to be ranked
+    def __init__(self, program: Program, schema: Schema) -> None:
+        self.program, self.schema = program, schema
+        self._columns: dict[ColumnSpec, int] = {}
 
     # what the compiler of alternatives asks for
 
@@ -63,21 +51,6 @@ class Code:
             return 2, self._column(a, m), self._column(b, n)
         return 3, self._column(_as_float(a), m), self._column(_as_float(b), n)
 
-    def finish(self) -> None:
-        """Rank all strings together: code point order is the order of UTF-8 bytes."""
-        if not self._strings and not self._texts:
-            return
-        parts = [pa.array(v.data).cast(pa.large_string()) for _, v in self._strings]
-        constants = pa.array([s for _, s in self._texts], pa.large_string())
-        known = pc.drop_null(pa.concat_arrays([*parts, constants])).unique()
-        ranked = known.take(pc.sort_indices(known))
-        for (number, values), part in zip(self._strings, parts, strict=True):
-            ranks = pc.fill_null(pc.index_in(part, value_set=ranked), -1).cast(pa.int64())
-            self.program.columns[number] = (np.ascontiguousarray(ranks.to_numpy()), _valid(values))
-        codes = pc.index_in(constants, value_set=ranked).to_pylist()
-        for (number, _), code in zip(self._texts, codes, strict=True):
-            self.program.const_i[number] = code
-
     # code
 
     def _done(self, start: int, over: int) -> int:
@@ -89,9 +62,8 @@ class Code:
 
     def _check_depth(self, start: int) -> None:
         pushes = {OP[n] for n in ("null", "const_i", "const_f", "load_i", "load_f", "count", "group_i", "group_f")}
-        unary = {
-            OP[n] for n in match.OPS if n.split("_")[0] in ("to", "neg", "abs", "round", "floor", "ceil", "not", "is")
-        }
+        first = {"to", "neg", "abs", "round", "floor", "ceil", "not", "is", "map"}
+        unary = {OP[n] for n in match.OPS if n.split("_")[0] in first}
         depth = deepest = 0
         for i in range(start, len(self.program.code), 3):
             op = self.program.code[i]
@@ -114,6 +86,8 @@ class Code:
             return
         match e:
             case x.Compare():
+                if e.op not in ("=", "<>") and e.left.type == "string":
+                    self.program.ordered_texts = True
                 wide = self._both(e.left, e.right, seen, chosen)
                 self._op(f"{COMPARE[e.op]}_{'f' if wide else 'i'}")
             case x.Arithmetic():
@@ -157,7 +131,7 @@ class Code:
         if c.value is None:
             self._op("null")
         elif isinstance(c.value, str):
-            self._texts.append((len(self.program.const_i), c.value))
+            self.program.texts.append((len(self.program.const_i), c.value))
             self.program.const_i.append(0)
             self._op("const_i", len(self.program.const_i) - 1)
         elif c.type == "float64":
@@ -171,20 +145,12 @@ class Code:
         self._op(f"load_{_suffix(e.type)}", slot, self._column(e, n))
 
     def _column(self, e: x.Expr, n: Name) -> int:
-        """The column of an expression over one variable, computed over the variable's whole buffer."""
-        key = (n.buffer, _anonymous(e))
-        if key not in self._columns:
-            at = self.program.buffers[n.buffer].row
-            values = evaluate(e, lambda c: self.events.values(c.attr, at), len(at))
-            number = self._columns[key] = len(self.program.columns)
-            if values.kind == "string":
-                self._strings.append((number, values))
-                self.program.columns.append((None, None))
-            else:
-                kind: Any = np.float64 if e.type == "float64" else np.int64
-                data = values.data if values.data.dtype == kind else values.data.astype(kind)
-                self.program.columns.append((np.ascontiguousarray(data), _valid(values)))
-        return self._columns[key]
+        """The column of an expression over one variable, over the variable's whole buffer."""
+        spec = ColumnSpec(n.buffer, _anonymous(e))
+        if spec not in self._columns:
+            self._columns[spec] = len(self.program.columns)
+            self.program.columns.append(spec)
+        return self._columns[spec]
 
     def _in_set(self, e: x.InSet, seen: dict[str, Name], chosen: dict[str, int]) -> None:
         """`in` over values from several variables or a set: one equality after another, nulls by three-valued logic."""
@@ -196,12 +162,12 @@ class Code:
             self._op("not")
 
     def _call(self, e: x.Call, seen: dict[str, Name], chosen: dict[str, int]) -> None:
-        if e.name in ("lower", "upper", "length"):
-            raise QueryError(
-                "E703", f"{text.scalar(e)}: text functions of a group function do not run", hint="compare it as it is"
-            )
         self._emit(e.args[0], seen, chosen)
-        if e.type == "float64":
+        if e.name in ("lower", "upper", "length"):  # of a group function: others are columns
+            if e.name not in self.program.maps:
+                self.program.maps.append(e.name)
+            self._op("map_i", self.program.maps.index(e.name))
+        elif e.type == "float64":
             self._op(f"{e.name}_f")
         elif e.name == "abs":
             self._op("abs_i")
@@ -214,7 +180,9 @@ class Code:
             return
         kind: x.Type = e.type
         if e.name == "avg":
-            kind = self.events.schema.attribute("", e.attr) or "float64"
+            kind = self.schema.attribute("", e.attr) or "float64"
+        if e.type == "string" and e.name in ("min", "max"):
+            self.program.ordered_texts = True
         column = self._column(x.Column(e.var, e.attr, kind), n)
         self._op(f"group_{_suffix(e.type)}", n.set, column * 8 + match.GROUP_FUNCTIONS.index(e.name))
 
@@ -225,10 +193,6 @@ def _as_float(c: x.Column) -> x.Expr:
 
 def _suffix(kind: str) -> str:
     return "f" if kind == "float64" else "i"
-
-
-def _valid(v: Values) -> NDArray[np.uint8] | None:
-    return None if v.valid is None else np.ascontiguousarray(v.valid).view(np.uint8)
 
 
 def _anonymous(e: x.Expr) -> x.Expr:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
 from quercus.backends.local.values import Values, combined, from_arrow, raw
-from quercus.kernels import group, route
+from quercus.kernels import gather, group, route
 from quercus.schema import Schema
 
 Positions = NDArray[np.int64]
@@ -78,6 +78,15 @@ class Events:
             own = self._part_codes(attr, positions, (owner, number), alone=space is None)
             codes = own if codes is None else pair_codes(self._dictionary((owner, number, "pair")), codes, own)
         return np.zeros(len(positions), np.int64) if codes is None else codes
+
+    def integers(self, attr: str, positions: Positions) -> tuple[Positions, int, int] | None:
+        """The values of an integer attribute at some positions, the least and the greatest; None: it is not one, or has
+        nulls.
+        """
+        column = self._column(attr)
+        if column.kind not in ("int64", "timestamp") or column.valid is not None:
+            return None
+        return gather.take_with_range(column.data, self.input_rows(positions))
 
     def input_rows(self, positions: Positions) -> Positions:
         """The rows of the input at some positions."""
@@ -194,6 +203,6 @@ def _string_buffers(array: pa.Array) -> dict[str, Any]:
     return {
         "offsets": np.frombuffer(offsets, dtype)[array.offset : array.offset + len(array) + 1],
         "data": np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8),
-        "validity": None if validity is None else np.frombuffer(validity, np.uint8),
+        "validity": np.frombuffer(validity, np.uint8) if validity is not None and array.null_count else None,
         "bit_offset": array.offset,
     }

@@ -8,7 +8,31 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
+from quercus.ir import expr as x
+
 Index = NDArray[np.int64]
+
+
+@frozen
+class BufferSpec:
+    """A leaf buffer to be filled: events of some types that pass local conditions, grouped by a key if there is one."""
+
+    accepts: tuple[str, ...]
+    local: tuple[x.Expr, ...]
+    key: tuple[str, ...] | None
+
+
+@frozen
+class ColumnSpec:
+    """Values over one buffer's events: an expression in which the variable has no name."""
+
+    buffer: int
+    expr: x.Expr
+
+    @property
+    def text(self) -> bool:
+        """Whether the matcher sees labels that compare as the strings do."""
+        return self.expr.type == "string"
 
 
 @frozen(eq=False)
@@ -19,6 +43,9 @@ class BufferData:
     pos: Index
     row: Index  # the position in the whole stream: who the event is
     codes: Index | None  # of the key
+    starts: Index | None = (
+        None  # in place of codes, where these count from 0: where the events of each begin, and the end
+    )
 
 
 @frozen
@@ -56,8 +83,11 @@ class SetSpec:
 class LevelSpec:
     slot: int
     previous: int
+    following: int = -1
     after: list[int] = field(factory=list)
     before: list[int] = field(factory=list)
+    below: list[int] = field(factory=list)
+    above: list[int] = field(factory=list)
     distinct: list[int] = field(factory=list)
     preds: list[int] = field(factory=list)
     negations: list[int] = field(factory=list)
@@ -89,6 +119,7 @@ class FlatSpec:
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
     limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
+    held: tuple[bool, bool, list[int]] | None = None  # given only when the window, its end, these sets are over
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
@@ -101,7 +132,7 @@ class Program:
     by_arrival: bool
     count_window: bool
     window_size: int
-    buffers: list[BufferData] = field(factory=list)
+    buffers: list[BufferSpec] = field(factory=list)
     slots: list[int] = field(factory=list)
     windows: list[WindowSpec] = field(factory=list)
     sets: list[SetSpec] = field(factory=list)
@@ -109,6 +140,22 @@ class Program:
     flats: list[FlatSpec] = field(factory=list)
     code: list[int] = field(factory=list)
     preds: list[tuple[int, int, int]] = field(factory=list)
-    columns: list[tuple[Any, Any]] = field(factory=list)
+    columns: list[ColumnSpec] = field(factory=list)
     const_i: list[int] = field(factory=list)
     const_f: list[float] = field(factory=list)
+    texts: list[tuple[int, str]] = field(factory=list)  # constants of const_i that stand for a string
+    ordered_texts: bool = False  # whether a condition asks which of two strings is less
+    maps: list[str] = field(factory=list)  # text functions that run on labels
+
+
+ColumnData = tuple[NDArray[Any], NDArray[np.uint8] | None]  # int64 or float64, and where it is not null
+
+
+@frozen(eq=False)
+class Filled:
+    """The data of a program: a stream's events in its buffers."""
+
+    buffers: list[BufferData]
+    columns: list[ColumnData]
+    const_i: Index
+    maps: list[Index]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quercus.backends.local.specs import Program
+from quercus.backends.local.specs import Filled, Program
 from quercus.kernels import match
 
 LEAST = 2_048  # outermost events that make a thread worth its start
@@ -24,9 +24,14 @@ Found = tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArra
 class Matchers:
     """A matcher for each thread, over one program."""
 
-    def __init__(self, program: Program, threads: int) -> None:
-        self.program, self.threads = program, threads
-        self.matchers = [match.Matcher(program)]
+    def __init__(self, program: Program, data: Filled, threads: int) -> None:
+        self.program, self.data, self.threads = program, data, threads
+        self.matchers = [self._matcher()]
+
+    def _matcher(self) -> match.Matcher:
+        made = match.Matcher(self.program)
+        made.load(self.data)
+        return made
 
     def run(self, flat: int, segments: Any, max_matches: int, max_nanoseconds: int) -> list[Found]:
         """What each part found, in order."""
@@ -35,7 +40,7 @@ class Matchers:
         if count == 1:
             return [self.matchers[0].run(flat, segments, max_matches, max_nanoseconds)]
         while len(self.matchers) < count:
-            self.matchers.append(match.Matcher(self.program))
+            self.matchers.append(self._matcher())
         borders = [size * i // count for i in range(count + 1)]
         with ThreadPoolExecutor(count) as pool:
             jobs = [

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from attrs import frozen
 from numpy.typing import NDArray
 
+from quercus.kernels import gather
+
 Kind = Literal["int64", "float64", "bool", "string", "timestamp"]
 Mask = NDArray[np.bool_]
 
@@ -33,7 +35,12 @@ class Values:
         valid = None if self.valid is None else self.valid[at]
         if valid is not None and valid.all():
             valid = None
-        data = self.data.take(pa.array(at)) if self.kind == "string" else self.data[at]
+        if self.kind == "string":
+            data = self.data.take(pa.array(at))
+        elif self.kind == "bool" or not (self.data.flags.c_contiguous and at.flags.c_contiguous):
+            data = self.data[at]
+        else:
+            data = gather.take(self.data, at)
         return Values(self.kind, data, valid)
 
     def as_float(self) -> Values:

@@ -1,0 +1,60 @@
+"""Memory of large arrays, kept for the next ones when nobody holds them any more: see pool.h."""
+
+from cpython.buffer cimport PyBuffer_FillInfo
+
+import numpy as np
+
+from quercus.kernels._typedefs cimport int64_t
+
+cdef extern from "pool.h":
+    void* pool_take(size_t* size) noexcept nogil
+    void pool_give(void* at, size_t size) noexcept nogil
+    size_t pool_kept() noexcept nogil
+    enum:
+        POOL_MOST
+
+MOST = POOL_MOST
+
+
+cdef void* take(size_t* size) noexcept nogil:
+    """At least so many bytes, and how many they are; NULL: no memory."""
+    return pool_take(size)
+
+
+cdef void give(void* at, size_t size) noexcept nogil:
+    """What `take` gave, with its size; NULL is nothing."""
+    pool_give(at, size)
+
+
+cdef class Block:
+    """Memory that a kernel filled, given to numpy without a copy."""
+
+    def __dealloc__(self):
+        pool_give(self.data, self.room)
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
+
+
+cdef object adopt(void* data, Py_ssize_t n, size_t room):
+    """An array of the n integers in memory that `take` gave, `room` bytes in all; gives it back in the end."""
+    cdef Block b = Block()
+    b.data, b.size, b.room = data, n * sizeof(int64_t), room
+    return np.frombuffer(b, dtype=np.int64) if n else np.empty(0, dtype=np.int64)
+
+
+def empty(Py_ssize_t n):
+    """An array of n integers, whatever they are."""
+    cdef size_t size = n * sizeof(int64_t)
+    cdef void* at
+    if n < 0:
+        raise ValueError("an array of less than nothing")
+    at = pool_take(&size)
+    if at == NULL and size:
+        raise MemoryError()
+    return adopt(at, n, size)
+
+
+def kept():
+    """Bytes that wait for the next arrays."""
+    return pool_kept()

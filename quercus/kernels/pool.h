@@ -1,0 +1,97 @@
+/* Memory for large results.  A fresh page costs several times what writing to it does, so that blocks of results that
+   nobody holds any more are kept for the next ones, up to POOL_MOST bytes in all.
+
+   Any thread may take and give.  Who finds the pool busy goes on without it: nobody waits, also not after a fork. */
+
+#ifndef QUERCUS_POOL_H
+#define QUERCUS_POOL_H
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#define POOL_BLOCKS 32
+#define POOL_LEAST ((size_t)1 << 18)    /* what is smaller is malloc's */
+#define POOL_MOST ((size_t)1 << 26)
+#define POOL_HUGE ((size_t)1 << 21)     /* a huge page: one page fault for 2 MiB instead of one for 4 KiB */
+
+typedef struct {
+    void* at;
+    size_t size;
+} PoolBlock;
+
+static struct {
+    PoolBlock blocks[POOL_BLOCKS];      /* the oldest first */
+    int count;
+    size_t size;
+    char busy;
+} pool;
+
+static int pool_enter(void) { return !__atomic_test_and_set(&pool.busy, __ATOMIC_ACQUIRE); }
+static void pool_leave(void) { __atomic_clear(&pool.busy, __ATOMIC_RELEASE); }
+
+static PoolBlock pool_remove(int i)
+{
+    PoolBlock block = pool.blocks[i];
+    memmove(pool.blocks + i, pool.blocks + i + 1, (size_t)(pool.count - i - 1) * sizeof(PoolBlock));
+    pool.count--;
+    pool.size -= block.size;
+    return block;
+}
+
+/* A block of at least *size bytes, which becomes its size; NULL: no memory. */
+static void* pool_take(size_t* size)
+{
+    void* at = NULL;
+    int i, best = -1;
+    if (*size < POOL_LEAST)
+        return malloc(*size);
+    if (pool_enter()) {
+        for (i = 0; i < pool.count; i++)
+            if (pool.blocks[i].size >= *size && pool.blocks[i].size / 4 <= *size
+                && (best < 0 || pool.blocks[i].size < pool.blocks[best].size))
+                best = i;
+        if (best >= 0) {
+            PoolBlock block = pool_remove(best);
+            at = block.at;
+            *size = block.size;
+        }
+        pool_leave();
+    }
+    if (at != NULL)
+        return at;
+    if (*size < POOL_HUGE)
+        return malloc(*size);
+    *size = (*size + POOL_HUGE - 1) & ~(POOL_HUGE - 1);
+    if (posix_memalign(&at, POOL_HUGE, *size) != 0)
+        return NULL;
+#ifdef __linux__
+    madvise(at, *size, MADV_HUGEPAGE);
+#endif
+    return at;
+}
+
+/* A block that pool_take gave, or NULL; the oldest make room for it. */
+static void pool_give(void* at, size_t size)
+{
+    PoolBlock old[POOL_BLOCKS];
+    int n = 0;
+    if (at != NULL && size >= POOL_LEAST && size <= POOL_MOST && pool_enter()) {
+        while (pool.count == POOL_BLOCKS || pool.size + size > POOL_MOST)
+            old[n++] = pool_remove(0);
+        pool.blocks[pool.count].at = at;
+        pool.blocks[pool.count++].size = size;
+        pool.size += size;
+        pool_leave();
+        at = NULL;
+    }
+    while (n)
+        free(old[--n].at);
+    free(at);
+}
+
+static size_t pool_kept(void) { return pool.size; }
+
+#endif
