@@ -10,28 +10,25 @@ cdef inline Buf* component(Machine* m, Flat* f, int i) noexcept nogil:
     return &m.bufs[m.slot_buf[f.levels[level_of(m, f, i)].slot]]
 
 
-cdef void point(Machine* m, Flat* f) noexcept nogil:
-    """Pointers of this segment: to the next component's first later event, and from each last event back to the others."""
-    cdef int i, k = f.n_levels
+cdef void point_between(Machine* m, Flat* f, int i) noexcept nogil:
+    """From each event of a component to the next component's first later event."""
+    cdef Buf* a = component(m, f, i)
+    cdef Buf* b = component(m, f, i + 1)
+    cdef Py_ssize_t j
+    first_later(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, f.next_[i])
+    if f.limit[i] != NULL:
+        for j in range(a.lo, a.hi):
+            f.limit[i][j] = b.hi
+
+
+cdef void point_limits(Machine* m, Flat* f) noexcept nogil:
+    """Where negated events end the range of the next component; after point_between."""
+    cdef int i, k
     cdef Buf* a
     cdef Buf* b
     cdef Buf* x
-    cdef Buf* end = component(m, f, k - 1)
-    cdef Win* w = &m.wins[f.chain_win]
     cdef Py_ssize_t j
     cdef int64_t p
-    for i in range(k - 1):
-        a, b = component(m, f, i), component(m, f, i + 1)
-        first_later(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, f.next_[i])
-        first_not_before(end.order_, end.lo, end.hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
-        if f.limit[i] != NULL:
-            for j in range(a.lo, a.hi):
-                f.limit[i][j] = b.hi
-    a = component(m, f, 0)
-    if w.count:
-        first_not_before(end.pos, end.lo, end.hi, a.pos, a.lo, a.hi, w.size, f.from_at)
-    else:
-        first_not_before(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, f.from_at)
     for k in range(f.n_limits):
         i = f.limits[k].component
         a, b, x = component(m, f, i), component(m, f, i + 1), &m.bufs[f.limits[k].buf]
@@ -41,6 +38,24 @@ cdef void point(Machine* m, Flat* f) noexcept nogil:
             p = f.limits[k].after[j]
             if p < x.hi and f.limits[k].beyond[p] < f.limit[i][j]:
                 f.limit[i][j] = f.limits[k].beyond[p]
+
+
+cdef void point(Machine* m, Flat* f) noexcept nogil:
+    """Pointers of this segment: to the next component's first later event, and from each last event back to the others."""
+    cdef int i, k = f.n_levels
+    cdef Buf* a
+    cdef Buf* end = component(m, f, k - 1)
+    cdef Win* w = &m.wins[f.chain_win]
+    for i in range(k - 1):
+        a = component(m, f, i)
+        point_between(m, f, i)
+        first_not_before(end.order_, end.lo, end.hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
+    a = component(m, f, 0)
+    if w.count:
+        first_not_before(end.pos, end.lo, end.hi, a.pos, a.lo, a.hi, w.size, f.from_at)
+    else:
+        first_not_before(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, f.from_at)
+    point_limits(m, f)
 
 
 cdef int chain(Machine* m, Flat* f) noexcept nogil:

@@ -77,3 +77,17 @@ cdef void first_not_before(
         merge(a, a_lo, a_hi, b, b_lo, b_hi, back, True, out)
     else:
         merge_lanes(a, a_lo, a_hi, b, b_lo, b_hi, back, True, out)
+
+
+cdef void first_beyond(
+    const int64_t* a, Py_ssize_t a_lo, Py_ssize_t a_hi, const int64_t* b, Py_ssize_t b_lo, Py_ssize_t b_hi,
+    int64_t reach, int64_t* out,
+) noexcept nogil:
+    """For each a: the first b above a + reach. Both are sorted, and reach is not negative."""
+    while a_lo < a_hi and a[a_hi - 1] > INT64_MAX - reach:
+        a_hi -= 1
+        out[a_hi] = b_hi
+    if a_hi - a_lo < 64:
+        merge(a, a_lo, a_hi, b, b_lo, b_hi, -reach, False, out)
+    else:
+        merge_lanes(a, a_lo, a_hi, b, b_lo, b_hi, -reach, False, out)

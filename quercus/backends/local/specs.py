@@ -114,6 +114,7 @@ class FlatSpec:
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
     limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
+    trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
