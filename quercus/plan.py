@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import graphviz
 
     from quercus.backends.base import Limits
+    from quercus.backends.local.stream import Stream
 
 
 @frozen
@@ -114,6 +115,35 @@ class Plan:
         if reason is not None:
             raise QueryError("E703", f"the backend '{chosen.name}' cannot run this plan: {reason}")
         return chosen.run(self, events, threads=threads, limits=limits or backends.Limits())
+
+    def stream(
+        self,
+        *,
+        max_delay: str | int | None = None,
+        late: Literal["error", "drop"] = "error",
+        limits: Limits | None = None,
+    ) -> Stream:
+        """Watch a live stream: push events as they come, and get each match as soon as it is decided.
+
+        `max_delay` ("5 s", or a number in the time column's unit) lets events come that much out of order; an event
+        that is later still is an error, or dropped and counted.
+
+        >>> import quercus as qc
+        >>> with qc.compile("PATTERN SEQ(A a, B b) WITHIN 3", qc.Schema({})).stream() as s:
+        ...     for event in ({"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}):
+        ...         print(s.push([event]).rows())
+        []
+        [{'a': 0, 'b': 1}]
+        """
+        from quercus.backends.local.stream import Stream
+
+        return Stream(self, max_delay=max_delay, late=late, limits=limits)
+
+    def restore(self, state: bytes, *, limits: Limits | None = None) -> Stream:
+        """A stream that goes on where `snapshot()` was taken, of this query and schema, whatever the plan's shape."""
+        from quercus.backends.local.stream import Stream
+
+        return Stream.restore(self, state, limits=limits)
 
     def to_json(self) -> str:
         """The plan as JSON, versioned. `from_json` reads it back."""

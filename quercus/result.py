@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -41,13 +41,28 @@ class Matches:
 
     def __init__(self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound]) -> None:
         self.schema, self.query = schema, query
-        self._answer = Answer(events, schema, query, {b.var: b for b in bound})
+        self._made: Answer | Callable[[], Answer] = Answer(events, schema, query, {b.var: b for b in bound})
         self._aggregates: pa.Table | None = None
+
+    @classmethod
+    def of_stream(
+        cls, schema: Schema, query: p.Query, make: Callable[[], Answer], totals: pa.Table | None = None
+    ) -> Matches:
+        """What a stream gives: made when it is first looked at. `totals`: the groups that changed, with AGG."""
+        found = cls.__new__(cls)
+        found.schema, found.query, found._made, found._aggregates = schema, query, make, totals
+        return found
+
+    @property
+    def _answer(self) -> Answer:
+        if not isinstance(self._made, Answer):
+            self._made = self._made()
+        return self._made
 
     @property
     def bound(self) -> tuple[Bound, ...]:
-        """What each variable is bound to, in the order of the query's variables."""
-        return tuple(self._answer.bound.values())
+        """What each variable is bound to, in the order of the query's variables, as rows of the input."""
+        return tuple(b.numbered(self._answer.numbers) for b in self._answer.bound.values())
 
     def __len__(self) -> int:
         """The number of matches; with AGG, of groups."""
@@ -112,7 +127,8 @@ class Matches:
         return f"<div>{escape(repr(self)[1:-1])}<table><tr>{names}</tr>{rows}</table></div>"
 
     def _head(self) -> Matches:
-        return Matches(self._answer.table, self.schema, self.query, [b.head(_SHOWN) for b in self.bound])
+        answer = self._answer
+        return Matches(answer.table, self.schema, self.query, [b.head(_SHOWN) for b in answer.bound.values()])
 
 
 def _counted(n: int, one: str, many: str) -> str:

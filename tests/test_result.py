@@ -20,7 +20,7 @@ import pytest
 
 from quercus import result as result_module
 from quercus.backends.local import segments
-from quercus.backends.local.aggregate import _exact
+from quercus.backends.local.aggregate import exact
 from quercus.backends.local.events import load
 from quercus.backends.local.segments import exact_sums, fold
 from quercus.backends.local.values import Values, from_arrow
@@ -281,9 +281,9 @@ def test_counts_and_integer_sums_are_exact_decimals() -> None:
 
 
 def test_totals_beyond_38_digits_are_refused() -> None:
-    assert _exact([10**38 - 1, None], "n").to_pylist() == [10**38 - 1, None]
+    assert exact([10**38 - 1, None], "n").to_pylist() == [10**38 - 1, None]
     with pytest.raises(LimitExceeded, match="'n' has more than 38 digits"):
-        _exact([10**38], "n")
+        exact([10**38], "n")
 
 
 def test_an_aggregate_over_no_match_is_one_row() -> None:

@@ -25,8 +25,9 @@ class Limits:
     1000
     """
 
-    max_matches: int = 100_000_000
-    max_seconds: float | None = None
+    max_matches: int = 100_000_000  # of a run, or of one push of a stream
+    max_seconds: float | None = None  # the same
+    max_state_bytes: int | None = None  # what a stream may keep
 
 
 @runtime_checkable

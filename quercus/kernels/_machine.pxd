@@ -84,9 +84,12 @@ cdef struct Pred:
 
 cdef struct Level:
     int slot
-    int previous            # the slot before it in an [n] set, or -1
+    int previous            # the slot before it in an [n] set, if bound earlier, or -1
+    int following           # the slot after it in an [n] set, if bound earlier, or -1
     Ints after
     Ints before
+    Ints below              # slots that came later in the stream, in no other order
+    Ints above              # ... earlier
     Ints distinct
     Ints preds
     Ints negs
@@ -139,6 +142,10 @@ cdef struct Flat:
     int n_pairs
     Pair* pairs
     bint root
+    bint held               # a match is given only when the moment of its release is at hand (see Moment)
+    bint holds_window       # ... the window after its start is over
+    bint holds_end          # ... the time of its end is over
+    Ints holds_sets         # ... no window lets these sets grow
     bint plain_last         # the last level needs no look at single events
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
@@ -151,6 +158,8 @@ cdef struct Flat:
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
     int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it
     int64_t* from_at        # by event of the last component: the first event of the first that the window reaches
+    Py_ssize_t* lows        # for each component: the part of its buffer that counts
+    Py_ssize_t* highs
     int64_t** chase         # of a trail, for each component: the first event of the set that can be reached
     int64_t* beyond         # of a trail, by event of the first component: the first event of the set beyond the window
     int64_t* upto           # upto_at of the last component's event at hand
@@ -178,6 +187,11 @@ cdef struct Bounds:         # a scope: order exclusive, time and position inclus
     int64_t lo_pos
     int64_t hi_pos
     int neg                 # whose excluded events apply, or -1
+
+cdef struct Moment:         # a stream's clock, the position of its next event, and how many events it has seen
+    int64_t ts
+    int64_t pos
+    int64_t row
 
 cdef struct Out:
     int64_t* v
@@ -213,6 +227,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t end_ts
     int64_t start_pos
     int64_t end_pos
+    int64_t end_row
     int64_t n_matches
     int64_t max_matches
     int64_t deadline
@@ -222,6 +237,8 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Py_ssize_t first        # the part of the outermost component's buffer that this run looks at
     Py_ssize_t last
     int cancelled           # set from another thread
+    Moment before           # the moment of the last release
+    Moment now
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:
@@ -278,6 +295,10 @@ cdef inline Py_ssize_t first_above(const int64_t* v, Py_ssize_t lo, Py_ssize_t h
 
 cdef inline int64_t order_of(Machine* m, int slot) noexcept nogil:
     return at(m.bufs[m.slot_buf[slot]].order_, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+
+
+cdef inline int64_t pos_of(Machine* m, int slot) noexcept nogil:
+    return at(m.bufs[m.slot_buf[slot]].pos, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
 
 
 cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:

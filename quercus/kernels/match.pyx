@@ -10,8 +10,8 @@ inside their scope, until the first match.
 from libc.math cimport ceil, fabs, floor, fmod
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
-from libc.stdlib cimport abort, calloc, free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport abort, calloc, free, malloc, qsort, realloc
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
@@ -60,9 +60,10 @@ cdef class Matcher:
     cdef int64_t* _scratch      # pointers of the chain that runs
     cdef size_t _scratch_size
     cdef object _const_f
+    cdef list _tables
     cdef Machine m
 
-    def __cinit__(self, program):
+    def __cinit__(self, program, *more):
         self._keep, self._pool = [], []
         self.m.count_window, self.m.window_size = program.count_window, program.window_size
         cdef int i, j
@@ -110,7 +111,8 @@ cdef class Matcher:
         f.n_levels = len(source.levels)
         f.levels = <Level*> self._alloc(f.n_levels * sizeof(Level))
         for j, level in enumerate(source.levels):
-            f.levels[j].slot, f.levels[j].previous = level.slot, level.previous
+            f.levels[j].slot, f.levels[j].previous, f.levels[j].following = level.slot, level.previous, level.following
+            f.levels[j].below, f.levels[j].above = self._ints(level.below), self._ints(level.above)
             f.levels[j].after, f.levels[j].before = self._ints(level.after), self._ints(level.before)
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
             f.levels[j].negs = self._ints(level.negations)
@@ -135,14 +137,18 @@ cdef class Matcher:
             f.limits[j].component, f.limits[j].buf = where, buf
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.lows = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
+        f.highs = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
         f.chase = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
-        f.root = source.root
+        f.root, f.held = source.root, source.held is not None
+        if f.held:
+            f.holds_window, f.holds_end, f.holds_sets = source.held[0], source.held[1], self._ints(source.held[2])
         last = source.levels[len(source.levels) - 1] if source.levels else None
         f.plain_last = bool(
-            source.root and last is not None and not source.sets and not source.counted and not source.negations and not source.tests
-            and not last.distinct and not last.preds and not last.negations and last.previous < 0
+            source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests
+            and not last.distinct and not last.preds and not last.negations and last.previous < 0 and last.following < 0
         )
 
     def load(self, data):
@@ -175,7 +181,7 @@ cdef class Matcher:
             f = &self.m.flats[i]
             if not (f.chain or f.trail):
                 continue
-            f.scratch = component(&self.m, f, 0).n + f.n_levels * component(&self.m, f, f.n_levels - 1).n
+            f.scratch = 1 + component(&self.m, f, 0).n + f.n_levels * component(&self.m, f, f.n_levels - 1).n
             for j in range(f.n_levels):
                 f.scratch += 3 * component(&self.m, f, j).n
             for j in range(f.n_limits):
@@ -302,21 +308,12 @@ cdef class Matcher:
         cdef Bounds free_scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
         if segments.shape[0] != self.m.n_bufs:
             raise ValueError("one row of segments for each buffer")
-        self.m.n_matches, self.m.max_matches = 0, max_matches
         self.m.first, self.m.last = first, last if last >= 0 else INT64_MAX
-        self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
-        self.m.compared = self.m.bound = self.m.ticks = 0
-        self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
-        if self.m.outs == NULL:
-            raise MemoryError()
-        self.m.elems = self.m.outs + f.outs.n
+        self._begin(f, max_matches, max_nanoseconds)
         try:
             with nogil:
                 if f.chain or f.trail:
                     self._share_out(f)
-                for i in range(f.out_sets.n):
-                    if push(&self.m.elems[2 * i], 0):
-                        status = -5
                 for k in range(n_segments):
                     some = True
                     for i in range(f.n_levels):
@@ -331,19 +328,42 @@ cdef class Matcher:
                     for i in range(self.m.n_bufs):
                         self.m.bufs[i].lo = segments[i, k]
                         self.m.bufs[i].hi = segments[i, k + 1]
-                    if status == 0:
-                        status = trail(&self.m, f) if f.trail else chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
+                    status = trail(&self.m, f) if f.trail else chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
                     if status < 0:
                         break
-            let_out()
-            columns = [self._take(&self.m.outs[i]) for i in range(f.outs.n)]
-            sets = [(self._take(&self.m.elems[2 * i]), self._take(&self.m.elems[2 * i + 1])) for i in range(f.out_sets.n)]
+            return self._end(f, status)
         finally:
-            for i in range(f.outs.n + 2 * f.out_sets.n):
-                give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
-            free(self.m.outs)
-            self.m.outs = NULL
+            self._discard(f)
+
+    cdef int _begin(self, Flat* f, int64_t max_matches, int64_t max_nanoseconds) except -1:
+        """Counters to zero, room for the output."""
+        cdef int i
+        self.m.n_matches, self.m.max_matches = 0, max_matches
+        self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
+        self.m.compared = self.m.bound = self.m.ticks = 0
+        self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
+        if self.m.outs == NULL:
+            raise MemoryError()
+        self.m.elems = self.m.outs + f.outs.n
+        for i in range(f.out_sets.n):
+            if push(&self.m.elems[2 * i], 0):
+                raise MemoryError()
+        return 0
+
+    cdef tuple _end(self, Flat* f, int status):
+        """What was found: (status, columns, sets)."""
+        cdef int i
+        let_out()
+        columns = [self._take(&self.m.outs[i]) for i in range(f.outs.n)]
+        sets = [(self._take(&self.m.elems[2 * i]), self._take(&self.m.elems[2 * i + 1])) for i in range(f.out_sets.n)]
         return status, columns, sets
+
+    cdef void _discard(self, Flat* f) noexcept:
+        cdef int i
+        for i in range(f.outs.n + 2 * f.out_sets.n):
+            give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
+        free(self.m.outs)
+        self.m.outs = NULL
 
     @property
     def counters(self):
@@ -354,3 +374,6 @@ cdef class Matcher:
         cdef int64_t* v = o.v
         o.v = NULL
         return adopt(v, o.n, o.cap * sizeof(int64_t))
+
+
+include "match_stream.pxi"

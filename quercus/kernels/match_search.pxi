@@ -14,6 +14,10 @@ cdef void narrow(Machine* m, Level* level, Bounds* b) noexcept nogil:
         v = order_of(m, level.before.v[i])
         if v < b.hi_order:
             b.hi_order = v
+    for i in range(level.below.n):
+        b.hi_pos = min(b.hi_pos, pos_of(m, level.below.v[i]) - 1)
+    for i in range(level.above.n):
+        b.lo_pos = max(b.lo_pos, pos_of(m, level.above.v[i]) + 1)
     for i in range(level.n_reach):
         w = &m.wins[level.reach[i].win]
         low, high = INT64_MAX, INT64_MIN
@@ -84,6 +88,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     level.hint_lo, level.hint_hi = lo, hi
     if level.previous >= 0 and lo <= m.cur[level.previous]:
         lo = m.cur[level.previous] + 1
+    if level.following >= 0 and hi > m.cur[level.following]:
+        hi = m.cur[level.following]
     if k == 0 and f.root:
         lo, hi = max(lo, m.first), min(hi, m.last)
     if lo >= hi:
@@ -148,6 +154,8 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
     cdef int i, r
     if f.root:
         extent(m, f)
+        if f.held and not (over(m, f, &m.now) and (m.end_row >= m.before.row or not over(m, f, &m.before))):
+            return 0
     for i in range(f.negs.n):
         r = exists(m, f.negs.v[i])
         if r != 0:
@@ -163,7 +171,7 @@ cdef void extent(Machine* m, Flat* f) noexcept nogil:
     cdef Py_ssize_t j
     cdef Buf* b
     cdef Set* s
-    m.start_ts, m.end_ts, m.start_pos, m.end_pos = INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN
+    m.start_ts, m.end_ts, m.start_pos, m.end_pos, m.end_row = INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, -1
     for i in range(f.slots.n):
         stretch(m, &m.bufs[m.slot_buf[f.slots.v[i]]], m.cur[f.slots.v[i]])
     for i in range(f.sets.n):
@@ -175,6 +183,45 @@ cdef void extent(Machine* m, Flat* f) noexcept nogil:
 cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
     m.start_ts, m.end_ts = min(m.start_ts, b.ts[i]), max(m.end_ts, b.ts[i])
     m.start_pos, m.end_pos = min(m.start_pos, b.pos[i]), max(m.end_pos, b.pos[i])
+    m.end_row = max(m.end_row, b.row[i])
+
+
+cdef bint over(Machine* m, Flat* f, Moment* t) noexcept nogil:
+    """Whether at that moment no later event could violate the match or enlarge a set of it."""
+    cdef int i, j
+    cdef bint closed
+    if f.holds_window and not past(t, m.count_window, m.start_pos if m.count_window else m.start_ts, m.window_size):
+        return False
+    if f.holds_end and t.ts <= m.end_ts:
+        return False
+    for i in range(f.holds_sets.n):
+        closed = False
+        for j in range(m.sets[f.holds_sets.v[i]].wins.n):
+            closed = closed or window_over(m, &m.wins[m.sets[f.holds_sets.v[i]].wins.v[j]], t)
+        if not closed:
+            return False
+    return True
+
+
+cdef inline bint past(Moment* t, bint count, int64_t start, int64_t size) noexcept nogil:
+    return (t.pos if count else t.ts) > sat_add(start, size) or (t.pos if count else t.ts) == INT64_MAX
+
+
+cdef bint window_over(Machine* m, Win* w, Moment* t) noexcept nogil:
+    """Whether a window around what is bound of it takes in no event from that moment on."""
+    cdef int64_t least = INT64_MAX
+    cdef int i
+    cdef Set* s
+    cdef Buf* b
+    for i in range(w.slots.n):
+        b = &m.bufs[m.slot_buf[w.slots.v[i]]]
+        least = min(least, (b.pos if w.count else b.ts)[m.cur[w.slots.v[i]]])
+    for i in range(w.sets.n):
+        s = &m.sets[w.sets.v[i]]
+        b = &m.bufs[m.slot_buf[s.slot]]
+        if s.n:
+            least = min(least, (b.pos if w.count else b.ts)[s.elems[0]])
+    return past(t, w.count, least, w.size)
 
 # negations
 

@@ -16,6 +16,7 @@ cdef void point_ahead(Machine* m, Flat* f) noexcept nogil:
     cdef Py_ssize_t j
     for i in range(k - 1, -1, -1):
         a = component(m, f, i)
+        f.lows[i], f.highs[i] = a.lo, a.hi
         if i == k - 1:
             first_later(a.order_, a.lo, a.hi, set_.order_, set_.lo, set_.hi, f.next_[i])
             memcpy(f.chase[i] + a.lo, f.next_[i] + a.lo, (a.hi - a.lo) * sizeof(int64_t))

@@ -64,7 +64,7 @@ def _codes(answer: Answer, g: Column) -> Index:
 def _total(a: p.Aggregate, answer: Answer, group_of: Index, groups: int) -> pa.Array:
     """One aggregate of every group."""
     if a.var is None:
-        return _exact(np.bincount(group_of, minlength=groups).tolist(), a.name)
+        return exact(np.bincount(group_of, minlength=groups).tolist(), a.name)
     b = answer.bound[a.var]
     rows, owners = b.rows, group_of
     if b.offsets is not None:
@@ -72,19 +72,19 @@ def _total(a: p.Aggregate, answer: Answer, group_of: Index, groups: int) -> pa.A
     elif (rows < 0).any():
         rows, owners = rows[rows >= 0], owners[rows >= 0]
     if a.attr is None:
-        return _exact(np.bincount(owners, minlength=groups).tolist(), a.name)
+        return exact(np.bincount(owners, minlength=groups).tolist(), a.name)
     if groups > 1:
         order = np.argsort(owners, kind="stable")  # within a group the matches stay in order
         rows, owners = rows[order], owners[order]
     offsets = np.searchsorted(owners, np.arange(groups + 1)).astype(np.int64)
     values = answer.at(a.attr, rows)
     if a.function == "sum" and a.type == "int64":
-        return _exact(exact_sums(values, offsets), a.name)
+        return exact(exact_sums(values, offsets), a.name)
     found = fold(a.function, values.as_float() if a.type == "float64" and a.function != "avg" else values, offsets)
     return found.to_arrow(answer.arrow_at(a.attr, rows[:0]).type if found.kind == "timestamp" else None)
 
 
-def _exact(totals: list[Any], name: str) -> pa.Array:
+def exact(totals: list[Any], name: str) -> pa.Array:
     for total in totals:
         if total is not None and abs(total) >= 10**_DIGITS:
             raise LimitExceeded(f"'{name}' has more than {_DIGITS} digits", limit="decimal digits", value=_DIGITS)

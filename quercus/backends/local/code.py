@@ -86,6 +86,8 @@ class Code:
             return
         match e:
             case x.Compare():
+                if e.op not in ("=", "<>") and e.left.type == "string":
+                    self.program.ordered_texts = True
                 wide = self._both(e.left, e.right, seen, chosen)
                 self._op(f"{COMPARE[e.op]}_{'f' if wide else 'i'}")
             case x.Arithmetic():
@@ -179,6 +181,8 @@ class Code:
         kind: x.Type = e.type
         if e.name == "avg":
             kind = self.schema.attribute("", e.attr) or "float64"
+        if e.type == "string" and e.name in ("min", "max"):
+            self.program.ordered_texts = True
         column = self._column(x.Column(e.var, e.attr, kind), n)
         self._op(f"group_{_suffix(e.type)}", n.set, column * 8 + match.GROUP_FUNCTIONS.index(e.name))
 

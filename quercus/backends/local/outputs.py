@@ -38,6 +38,31 @@ class Bound:
     def __len__(self) -> int:
         return len(self.rows) if self.offsets is None else len(self.offsets) - 1
 
+    def take(self, order: Rows) -> Bound:
+        """Some matches, in that order."""
+        if self.offsets is None:
+            return Bound(self.var, False, self.rows[order], None, None)
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+        picked = np.repeat(self.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Bound(self.var, True, self.rows[picked], offsets, None if self.absent is None else self.absent[order])
+
+    def one(self, i: int) -> int | tuple[int, ...] | None:
+        """What one match binds; None where the variable is absent."""
+        if self.offsets is None:
+            return int(self.rows[i]) if self.rows[i] >= 0 else None
+        if self.absent is not None and self.absent[i]:
+            return None
+        return tuple(self.rows[self.offsets[i] : self.offsets[i + 1]].tolist())
+
+    def numbered(self, numbers: Rows | None) -> Bound:
+        """The same events by other numbers: `numbers[row]` instead of `row`."""
+        if numbers is None:
+            return self
+        rows = self.rows if self.rows.min(initial=0) >= 0 else np.maximum(self.rows, 0)
+        found = numbers[rows] if len(numbers) else rows
+        return Bound(self.var, self.kleene, np.where(self.rows < 0, -1, found), self.offsets, self.absent)
+
     def head(self, n: int) -> Bound:
         """The first matches only."""
         if self.offsets is None:
@@ -55,6 +80,7 @@ class Answer:
     schema: Schema
     query: p.Query
     bound: dict[str, Bound]
+    numbers: Rows | None = None  # the row number of each row of the table, where it is not its place
     _cache: dict[str, Any] = field(factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:

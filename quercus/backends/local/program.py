@@ -12,6 +12,7 @@ from itertools import pairwise
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
 from quercus.backends.local.flat import Flat, FlatNegation
+from quercus.backends.local.release import Variant
 from quercus.backends.local.specs import (
     BufferSpec,
     FlatSpec,
@@ -37,14 +38,14 @@ class Compiler:
         self.tree, self.key_holds = tree, key_holds
         self.code = Code(self.program, schema)
 
-    def flat(self, f: Flat, outer: dict[str, Name], *, root: bool) -> int:
-        """Compile an alternative; returns its number."""
+    def flat(self, f: Flat, outer: dict[str, Name], *, root: bool, variant: Variant | None = None) -> int:
+        """Compile an alternative; returns its number. A stream's `variant` says where a search starts."""
         spec, number = FlatSpec(root), len(self.program.flats)
         self.program.flats.append(spec)
         names = {b.var: self._name(b, root) for b in f.buffers}
         seen = outer | names
-        order = [v for v in _binding_order(f, names, root=root) if names[v].slots]
-        level_of = self._levels(spec, f, names, order)
+        order = [v for v in _binding_order(f, names, variant, root=root) if names[v].slots]
+        level_of = self._levels(spec, f, names, order, variant)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
         spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
         spec.slots = [s for n in names.values() for s in n.slots]
@@ -57,9 +58,14 @@ class Compiler:
             spec.tests.append(self._test(c, seen))
         for g in f.negations:
             self._negation(spec, g, names, seen, level_of)
+        if variant is not None and variant.mode == "filter":
+            sets = [s for v in variant.sets if (s := names[v].set) is not None]
+            spec.held = (variant.window, variant.end, sets)
         if root:
-            self._chain(spec, f, names)
-            spec.trail = self._trail(spec, f, names)
+            if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
+                self._chain(spec, f, names)
+            if variant is None:
+                spec.trail = self._trail(spec, f, names)
             chained = spec.chain is not None and not spec.sets and not spec.counted
             spec.natural = chained or spec.trail is not None
             spec.variables = [n.var for n in names.values() if n.set is None]
@@ -94,13 +100,19 @@ class Compiler:
         assert isinstance(e, x.Compare)
         return e.left in key.columns and e.right in key.columns
 
-    def _levels(self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str]) -> dict[int, int]:
+    def _levels(
+        self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str], variant: Variant | None
+    ) -> dict[int, int]:
         types = {b.var: set(b.accepts) for b in f.buffers}
         level_of: dict[int, int] = {}
         bound: list[str] = []
         for var in order:
-            for i, slot in enumerate(names[var].slots):
-                level = LevelSpec(slot, names[var].slots[i - 1] if i else -1)
+            own = names[var].slots
+            backwards = variant is not None and variant.mode in ("last", "delayed") and var == variant.pivot
+            for i in reversed(range(len(own))) if backwards else range(len(own)):
+                level = LevelSpec(own[i], -1 if backwards or i == 0 else own[i - 1])
+                if backwards and i + 1 < len(own):
+                    level.following = own[i + 1]
                 for other in bound:
                     slots = names[other].slots
                     if (other, var) in f.before:
@@ -109,7 +121,13 @@ class Compiler:
                         level.before.extend(slots)
                     elif types[var] & types[other]:
                         level.distinct.extend(slots)
-                level_of[slot] = len(spec.levels)
+                if variant is not None and variant.pivot is not None and var in variant.rivals:
+                    pivot = names[variant.pivot].slots
+                    if variant.mode == "first":
+                        level.above.append(pivot[0])
+                    else:
+                        level.below.append(pivot[-1])
+                level_of[own[i]] = len(spec.levels)
                 spec.levels.append(level)
             bound.append(var)
         return level_of
@@ -370,15 +388,18 @@ def _group(variables: tuple[str, ...], seen: dict[str, Name]) -> tuple[list[int]
     return [s for n in there if n.set is None for s in n.slots], [n.set for n in there if n.set is not None]
 
 
-def _binding_order(f: Flat, names: dict[str, Name], *, root: bool) -> list[str]:
+def _binding_order(f: Flat, names: dict[str, Name], variant: Variant | None, *, root: bool) -> list[str]:
     """The last component first, then the first, then the rest: matches come out by end, then by start."""
     order = [b.var for b in f.buffers]
+    if variant is not None and variant.mode == "first":
+        return sorted(order, key=lambda v: v != variant.pivot)
     if not root:
         return order
     fixed = [v for v in order if names[v].slots]
     last = next((v for v in fixed if all((u, v) in f.before for u in fixed if u != v)), None)
     first = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
-    ends = [v for v in dict.fromkeys((last, first)) if v is not None]
+    pivot = None if variant is None else variant.pivot
+    ends = [v for v in dict.fromkeys((pivot, last, first)) if v is not None]
     return [*ends, *(v for v in order if v not in ends)]
 
 

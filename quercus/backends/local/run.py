@@ -58,19 +58,20 @@ def find(
             for status, columns, sets in matchers.run(number, where, left, nanoseconds):
                 parts.append(Part(program.flats[number], columns, sets))
                 left -= parts[-1].count
-                _check(status if left >= 0 else match.TOO_MANY, plan, program.flats[number], limits)
+                check(status if left >= 0 else match.TOO_MANY, program.flats[number], limits)
             if counters is not None:
                 for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
-    return _combine(plan.query, parts, stream, distinct=_repeats(tree.root), ordered=ordered, single=single)
+    return combine(plan.query, parts, stream, distinct=repeats(tree.root), ordered=ordered, single=single)
 
 
-def _repeats(root: t.Node) -> bool:
+def repeats(root: t.Node) -> bool:
     """Whether two alternatives can give the same match."""
     return any(isinstance(n, t.Union) and n.distinct for n in t.positive(root))
 
 
-def _check(status: int, plan: Plan, spec: FlatSpec, limits: Limits) -> None:
+def check(status: int, spec: FlatSpec, limits: Limits) -> None:
+    """Raise what a run that could not go on has to say."""
     if status == match.OK:
         return
     what = ", ".join([*spec.variables, *spec.set_variables])
@@ -110,21 +111,22 @@ class Part:
         self.count = len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
 
 
-def _combine(
-    q: p.Query, parts: list[Part], stream: Events, *, distinct: bool, ordered: bool, single: bool
+def combine(
+    q: p.Query, parts: list[Part], stream: Events | None, *, distinct: bool, ordered: bool, single: bool
 ) -> list[Bound]:
+    """The matches of all alternatives in order, as rows of the input; without a stream, as positions."""
     bound = [_bound(leaf, parts) for leaf in q.variables]
     if ordered:  # inside each key's segment; an event has one key, so that its matches stay together
         last = _joined([part.last for part in parts])
         order = None if single or group.is_sorted(last) else _order(last)
-        return [_as_rows(b if order is None else _take(b, order), stream) for b in bound]
+        return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
     if len(keys) and not _sorted(keys):
         order = np.lexsort(keys[::-1])
     if distinct and len(keys):
         order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
-    return [_as_rows(b if order is None else _take(b, order), stream) for b in bound]
+    return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
 
 
 def _order(last: Index) -> Index:
@@ -196,15 +198,6 @@ def _sorted(keys: list[Index]) -> bool:
     return True
 
 
-def _take(b: Bound, order: Index) -> Bound:
-    if b.offsets is None:
-        return Bound(b.var, False, b.rows[order], None, None)
-    sizes = np.diff(b.offsets)[order]
-    offsets = np.r_[0, np.cumsum(sizes)].astype(np.int64)
-    picked = np.repeat(b.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return Bound(b.var, True, b.rows[picked], offsets, None if b.absent is None else b.absent[order])
-
-
 def _unique(bound: list[Bound], keys: list[Index], order: Index) -> Index:
     """The order without matches that are there already; only neighbours with equal keys need a close look."""
     same = np.ones(max(len(order) - 1, 0), bool)
@@ -216,23 +209,15 @@ def _unique(bound: list[Bound], keys: list[Index], order: Index) -> Index:
     keep = np.ones(len(order), bool)
     seen: set[tuple[object, ...]] = set()
     for i in np.flatnonzero(np.r_[False, same] | np.r_[same, False]):
-        found = tuple(_one(b, int(order[i])) for b in bound)
+        found = tuple(b.one(int(order[i])) for b in bound)
         keep[i] = found not in seen
         seen.add(found)
     return order[keep]
 
 
-def _one(b: Bound, i: int) -> object:
-    if b.offsets is None:
-        return int(b.rows[i])
-    if b.absent is not None and b.absent[i]:
-        return None
-    return tuple(b.rows[b.offsets[i] : b.offsets[i + 1]].tolist())
-
-
-def _as_rows(b: Bound, stream: Events) -> Bound:
+def _as_rows(b: Bound, stream: Events | None) -> Bound:
     """Stream positions -> rows of the input."""
-    if stream.rows is None:
+    if stream is None or stream.rows is None:
         return b
     if b.offsets is None and len(b.rows):
         rows = np.where(b.rows >= 0, stream.rows[np.maximum(b.rows, 0)], -1)

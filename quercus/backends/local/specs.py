@@ -43,7 +43,7 @@ class BufferData:
     pos: Index
     row: Index  # the position in the whole stream: who the event is
     codes: Index | None  # of the key
-    starts: Index | None = None  # in place of codes, where these count from 0: where the events of each begin, and the end
+    starts: Index | None = None  # in place of codes from 0 up: where the events of each begin, and the end
 
 
 @frozen
@@ -81,8 +81,11 @@ class SetSpec:
 class LevelSpec:
     slot: int
     previous: int
+    following: int = -1
     after: list[int] = field(factory=list)
     before: list[int] = field(factory=list)
+    below: list[int] = field(factory=list)
+    above: list[int] = field(factory=list)
     distinct: list[int] = field(factory=list)
     preds: list[int] = field(factory=list)
     negations: list[int] = field(factory=list)
@@ -115,6 +118,7 @@ class FlatSpec:
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
     limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
+    held: tuple[bool, bool, list[int]] | None = None  # given only when the window, its end, these sets are over
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
@@ -139,6 +143,7 @@ class Program:
     const_i: list[int] = field(factory=list)
     const_f: list[float] = field(factory=list)
     texts: list[tuple[int, str]] = field(factory=list)  # constants of const_i that stand for a string
+    ordered_texts: bool = False  # whether a condition asks which of two strings is less
     maps: list[str] = field(factory=list)  # text functions that run on labels
 
 

@@ -1,0 +1,106 @@
+"""The events that a stream still needs: what matches are made of when they come out, and what a snapshot holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+from numpy.typing import NDArray
+
+from quercus.backends.local.specs import Index
+
+_MERGED = 32  # pieces of about one size become one
+
+
+@frozen(eq=False)
+class Piece:
+    """Some events of the stream in order: their places in it, and the rows that they were pushed as."""
+
+    events: pa.Table | pa.RecordBatch
+    first: int  # the place of the first
+    places: Index | None  # None: one after the other, none left out
+    rows: Index | int  # the row of the first, when they came one after the other too
+    last_ts: int
+    level: int = 0
+
+    def __len__(self) -> int:
+        return int(self.events.num_rows)
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self) - 1 if self.places is None else int(self.places[-1])
+
+    def index(self, places: Index) -> Index:
+        return places - self.first if self.places is None else np.searchsorted(self.places, places)
+
+    def row_numbers(self, index: Index) -> Index:
+        return index + self.rows if isinstance(self.rows, int) else self.rows[index]
+
+
+class History:
+    """Pieces of the stream, the oldest first. A piece never changes, so that results may keep some."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+
+    def __len__(self) -> int:
+        return sum(len(p) for p in self.pieces)
+
+    @property
+    def bytes(self) -> int:
+        return sum(p.events.nbytes for p in self.pieces)
+
+    def add(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        while len(self.pieces) >= _MERGED and self.pieces[-_MERGED].level == self.pieces[-1].level:
+            level = self.pieces[-1].level + 1
+            self.pieces[-_MERGED:] = [merged(self.pieces[-_MERGED:], level)]
+
+    def purge(self, *, ts: int | None = None, place: int | None = None) -> None:
+        """Let go of the pieces that end before a time, or before a place."""
+        gone = 0
+        for p in self.pieces:
+            if (ts is not None and p.last_ts >= ts) or (place is not None and p.last >= place):
+                break
+            gone += 1
+        if gone:
+            del self.pieces[:gone]
+
+    def keep(self, places: Index) -> None:
+        """Keep these places only."""
+        if self.pieces:
+            last_ts = self.pieces[-1].last_ts
+            events, rows = taken(self.pieces, places)
+            self.pieces = [Piece(events, int(places[0]), places, rows, last_ts, 1)] if len(places) else []
+
+
+def merged(pieces: Sequence[Piece], level: int) -> Piece:
+    events = pa.concat_tables([as_table(p.events) for p in pieces]).combine_chunks()
+    places: Index | None = None
+    if any(p.places is not None for p in pieces) or len(events) != pieces[-1].last - pieces[0].first + 1:
+        places = np.concatenate(
+            [np.arange(p.first, p.first + len(p)) if p.places is None else p.places for p in pieces]
+        )
+    rows = np.concatenate([p.row_numbers(np.arange(len(p))) for p in pieces])
+    return Piece(events, pieces[0].first, places, rows, pieces[-1].last_ts, level)
+
+
+def as_table(events: pa.Table | pa.RecordBatch) -> pa.Table:
+    return events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+
+
+def taken(pieces: Sequence[Piece], places: NDArray[np.int64]) -> tuple[pa.Table, Index]:
+    """The events at some places, ascending, and the rows that they were pushed as."""
+    parts: list[pa.Table] = []
+    rows: list[Index] = []
+    for p in pieces:
+        first, last = np.searchsorted(places, [p.first, p.last + 1])
+        if first < last:
+            at = p.index(places[first:last])
+            parts.append(as_table(p.events.take(pa.array(at))))
+            rows.append(p.row_numbers(at))
+    if not parts:
+        return as_table(pieces[0].events).slice(0, 0), np.empty(0, np.int64)
+    return pa.concat_tables(parts), np.concatenate(rows)

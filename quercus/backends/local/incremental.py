@@ -1,0 +1,247 @@
+"""The engine of a stream: takes in events in the order of time, and gives each match once, when it is decided.
+
+It keeps the events that a later match can still see, and nothing else: no partial matches. Every search starts from
+the events that fix the moment of a release (release.py), so that what was joined is never joined again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import evolve
+
+from quercus.backends.base import Limits
+from quercus.backends.local.buffers import buffer_specs
+from quercus.backends.local.events import Events
+from quercus.backends.local.expressions import true_mask
+from quercus.backends.local.fill import column, numbers, valid
+from quercus.backends.local.flat import flatten
+from quercus.backends.local.history import History, Piece
+from quercus.backends.local.labels import Keys, Labels
+from quercus.backends.local.outputs import Bound
+from quercus.backends.local.program import Compiler
+from quercus.backends.local.release import all_variants, looks_back
+from quercus.backends.local.run import Part, check, combine, repeats
+from quercus.backends.local.specs import ColumnData, FlatSpec, Index, Program
+from quercus.errors import LimitExceeded
+from quercus.kernels import match
+from quercus.plan import Plan
+
+BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
+_SLACK = 4_096  # events that may be out of the window before a sweep
+_NONE = np.empty(0, np.int64)
+
+Given = dict[tuple[object, ...], int]
+
+
+class Engine:
+    """A plan over a stream. `clock` is the greatest time seen, `place` the number of events."""
+
+    def __init__(self, plan: Plan) -> None:
+        tree = plan.tree
+        self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
+        self.clock, self.place = BEGIN, 0
+        flats = flatten(tree.root, tree.window)
+        self.specs = buffer_specs(flats, tree)
+        self.requests = list(dict.fromkeys(b.accepts for b in self.specs))
+        self.keyed = any(b.key is not None for b in self.specs)
+        self.count = tree.window.kind == "count"
+        compiler = Compiler(tree, plan.schema, self.specs, key_holds=False)
+        searches: list[tuple[int, int, str, int]] = []
+        modes = set()
+        for f, v in all_variants(flats, count=self.count):
+            plain = compiler.flat(f, {}, root=True, variant=evolve(v, chain=False))
+            chain = -1
+            if v.mode in ("last", "delayed") and not v.rivals:
+                made = compiler.flat(f, {}, root=True, variant=v)
+                chain = made if compiler.program.flats[made].chain is not None else -1
+            level = compiler.program.flats[plain].levels[0] if v.pivot is not None else None
+            searches.append((plain, chain, v.mode, -1 if level is None else compiler.program.slots[level.slot]))
+            modes.add(v.mode)
+        self.program: Program = compiler.program
+        self.searches = searches
+        own = [self.program.flats[max(plain, chain)] for plain, chain, _, _ in searches]
+        self.found: list[FlatSpec] = own
+        self.ordered = len(own) == 1 and own[0].natural
+        self.own_positions = bool(tree.partition_by) and any(w.count for w in self.program.windows)
+        self.matcher = match.StreamMatcher(self.program, searches, self.keyed, self.own_positions)
+        self.columns = [
+            [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
+        ]
+        self.keys, self.labels, self.history = Keys(), Labels(self.program), History()
+        self.labels.begin(self.matcher)
+        # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
+        back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
+        self.reach = self.program.window_size * (2 if back else 1)
+        self.distinct = repeats(tree.root)
+        self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
+        self.given: Given = {}  # matches that another alternative may give again, until when
+        self._live = 0
+
+    # a batch ----------------------------------------------------------------------------------------------------------
+
+    def step(
+        self, events: pa.Table | pa.RecordBatch, ts: Index, rows: Index | int, clock: int, limits: Limits
+    ) -> tuple[list[Bound], tuple[Piece, ...]]:
+        """Take in events in order, move the clock, and give what is now decided, as places in the stream, with the
+        pieces that they lie in. An error leaves everything as it was.
+        """
+        n = len(ts)
+        before = (self.clock, self.place, self.place)
+        end = clock == END
+        now = (clock, END if end else self.place + n, self.place + n)
+        try:
+            if n:
+                self._feed(events, ts, np.arange(self.place, self.place + n))
+            parts = self._search(before, now, limits)
+            bound = combine(
+                self.plan.query, parts, None, distinct=self.distinct, ordered=self.ordered, single=not self.keyed
+            )
+            self._check_state(limits, events.nbytes if n else 0)
+        except BaseException:
+            self.matcher.undo()
+            raise
+        if n:
+            self.history.add(Piece(events, self.place, None, rows, int(ts[-1])))
+        if self.remembers:
+            bound = self._once(bound)
+        self.clock, self.place = clock, self.place + n
+        pieces = tuple(self.history.pieces)
+        self._purge()
+        return bound, pieces
+
+    def restore(self, events: pa.Table, ts: Index, rows: Index, places: Index, positions: Index) -> None:
+        """Events that were kept before, at their places."""
+        if len(ts):
+            self._feed(events, ts, places, positions if self.own_positions else None)
+            self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))
+        self._purge()
+
+    def _feed(self, given: pa.Table | pa.RecordBatch, ts: Index, places: Index, positions: Index | None = None) -> None:
+        table = given if isinstance(given, pa.Table) else pa.Table.from_batches([given])
+        events = Events(table, self.schema, ts, None)
+        routed = dict(zip(self.requests, events.route(self.requests), strict=True))
+        segments: Index | None = None
+        if self.own_positions:
+            everything = np.arange(len(ts))
+            segments = self.keys.of([events.values(a, everything) for a in self.partition_by], alone=False)
+            positions = self.matcher.number(segments) if positions is None else positions
+        feeds: list[tuple[Index, Index]] = []
+        for b in self.specs:
+            at = routed[b.accepts]
+            for c in b.local:
+                at = at[true_mask(c, lambda k, at=at: events.values(k.attr, at), len(at))]  # type: ignore[misc]
+            own = _NONE
+            if b.key is not None:
+                if segments is not None:
+                    own = segments[at]
+                else:
+                    own = self.keys.of([events.values(a, at) for a in b.key], alone=not self.partition_by)
+                if self.partition_by and (own < 0).any():
+                    at, own = at[own >= 0], own[own >= 0]
+            feeds.append((at, own))
+        values = [column(c, events, feeds[c.buffer][0]) for c in self.program.columns]
+        texts = iter(self.labels.of([values[i].data for i in self.labels.columns], self.matcher))
+        filled: list[ColumnData] = [
+            (next(texts), valid(v)) if c.text else numbers(c, v)
+            for c, v in zip(self.program.columns, values, strict=True)
+        ]
+        for number, (at, own) in enumerate(feeds):
+            where, columns = places[at], [filled[i] for i in self.columns[number]]
+            pos = where if positions is None else np.ascontiguousarray(positions[at])
+            self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
+
+    def _search(self, before: match.Moment, now: match.Moment, limits: Limits) -> list[Part]:
+        left = limits.max_matches
+        end = None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
+        parts: list[Part] = []
+        for number, spec in enumerate(self.found):
+            nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
+            status, columns, sets = self.matcher.run(number, before, now, left, nanoseconds)
+            check(status, spec, limits)
+            parts.append(Part(spec, columns, sets))
+            left -= parts[-1].count
+        return parts
+
+    def _once(self, bound: list[Bound]) -> list[Bound]:
+        """Without the matches that were given before."""
+        count = len(bound[0]) if bound else 0
+        keep: list[int] = []
+        for i in range(count):
+            key = tuple(b.one(i) for b in bound)
+            if key not in self.given:
+                keep.append(i)
+                self.given[key] = max(e for k in key if k is not None for e in (k if isinstance(k, tuple) else (k,)))
+        return bound if len(keep) == count else [b.take(np.array(keep, np.int64)) for b in bound]
+
+    # state ------------------------------------------------------------------------------------------------------------
+
+    def _purge(self) -> None:
+        """Let go of what no later match can see; of keys that had no event, now and then."""
+        if self.clock == END:
+            return
+        sweep = self.matcher.events > 2 * self._live + _SLACK
+        self._commit(everywhere=sweep)
+        if not self.count:
+            self.history.purge(ts=self._least_ts)
+        elif not self.own_positions:
+            self.history.purge(place=self.place - self.reach)
+        if sweep:
+            if len(self.history) > 4 * self._live + 16 * _SLACK or (self.own_positions and self.count):
+                self.history.keep(self.kept())
+            if self.given and self.history.pieces:
+                first = self.history.pieces[0].first
+                self.given = {k: last for k, last in self.given.items() if last >= first}
+
+    def _commit(self, *, everywhere: bool) -> None:
+        least_pos = self.reach if self.own_positions else self.place - self.reach
+        self.keys.let_go(self.matcher.commit(self._least_ts, least_pos, everywhere))
+        if everywhere:
+            self._live = self.matcher.events
+
+    @property
+    def _least_ts(self) -> int:
+        return max(BEGIN, self.clock - self.reach)
+
+    def restore_keys(self, keys: list[Any], next_positions: Index) -> None:
+        """The keys of a snapshot, in the order of their segments."""
+        for k in keys:
+            value = tuple(k) if isinstance(k, list) else k
+            self.keys.segments[value] = len(self.keys.values)
+            self.keys.values.append(value)
+        if len(keys):
+            self.matcher.set_positions(next_positions)
+
+    def positions_of(self, places: Index, more: int) -> Index:
+        """The positions of kept events in their keys' own streams; -1 for others, and for `more` at the end."""
+        found = np.full(len(places) + more, -1, np.int64)
+        if self.own_positions:
+            for b in range(len(self.specs)):
+                found[np.searchsorted(places, self.matcher.kept(b))] = self.matcher.kept_positions(b)
+        return found
+
+    def kept(self) -> Index:
+        """The places that a buffer still holds, ascending."""
+        self._commit(everywhere=True)
+        held = [self.matcher.kept(b) for b in range(len(self.specs))]
+        return np.unique(np.concatenate(held)) if held else _NONE
+
+    @property
+    def bytes(self) -> int:
+        """What the state takes: buffers, and the events that they came with."""
+        return int(self.matcher.bytes) + self.history.bytes
+
+    def _check_state(self, limits: Limits, added: int) -> None:
+        if limits.max_state_bytes is None or self.bytes + added <= limits.max_state_bytes:
+            return
+        held = {" or ".join(b.accepts): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
+        most = max(held, key=lambda name: held[name], default="")
+        raise LimitExceeded(
+            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of {most} holds most, "
+            f"{held.get(most, 0):,} events: tighten WITHIN, filter the events, or raise Limits(max_state_bytes=)",
+            limit="max_state_bytes",
+            value=limits.max_state_bytes,
+        )

@@ -1,0 +1,141 @@
+"""Strings and keys of a stream as numbers: whatever was seen before has the number that it had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from quercus.backends.local.fill import TEXT_FUNCTIONS, sorted_texts
+from quercus.backends.local.fill import labels as places_of
+from quercus.backends.local.fill import table as table_of
+from quercus.backends.local.specs import Index, Program
+from quercus.backends.local.values import Values
+from quercus.kernels import match
+
+
+class Labels:
+    """Labels of strings. Where conditions only ask whether two are equal, a new string gets the next number; where
+    they ask for more, labels are places in the sorted list of all, and change as it grows.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.ordered = program.ordered_texts or bool(program.maps)
+        self.columns = [i for i, c in enumerate(program.columns) if c.text]
+        self.known: Any = pa.array([], pa.large_string())
+        self.numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.known) if self.ordered else len(self.numbers)
+
+    def begin(self, matcher: match.StreamMatcher) -> None:
+        """The constants of the conditions."""
+        texts = [s for _, s in self.program.texts]
+        self._learn(pa.array(texts, pa.large_string()), matcher)
+        matcher.set_constants(*self._constants())
+
+    def of(self, arrays: list[Any], matcher: match.StreamMatcher) -> list[Index]:
+        """The labels of some arrays of strings; -1 for null."""
+        if not arrays:
+            return []
+        if not self.ordered:
+            return [self._equal(a) for a in arrays]
+        together = pa.concat_arrays([pa.array(a, pa.large_string()) for a in arrays])
+        self._learn(together, matcher)
+        return [places_of(a, self.known) for a in arrays]
+
+    def _equal(self, array: Any) -> Index:
+        encoded = pa.array(array, pa.large_string()).dictionary_encode()
+        numbers = self.numbers
+        found = [numbers.setdefault(s, len(numbers)) for s in encoded.dictionary.to_pylist()]
+        return np.asarray(np.array([*found, -1], np.int64)[encoded.indices.fill_null(-1).to_numpy()])
+
+    def _learn(self, array: Any, matcher: match.StreamMatcher) -> None:
+        if not self.ordered:
+            self._equal(array)
+            return
+        known = sorted_texts([self.known, array], self.program.maps)
+        if len(known) > len(self.known):
+            moved = places_of(self.known, known)
+            self.known = known
+            constants, maps = self._constants()
+            matcher.set_constants(constants, maps)
+            matcher.relabel(self.columns, moved, constants)
+
+    def _constants(self) -> tuple[Index, list[Index]]:
+        constants = np.array(self.program.const_i, np.int64)
+        for number, s in self.program.texts:
+            constants[number] = places_of([s], self.known)[0] if self.ordered else self.numbers[s]
+        return constants, [table_of(name, self.known) for name in self.program.maps if name in TEXT_FUNCTIONS]
+
+
+class Keys:
+    """Segments of keys: each value, or tuple of values, that was seen has one, until it is let go."""
+
+    def __init__(self) -> None:
+        self.segments: dict[Any, int] = {}
+        self.values: list[Any] = []  # of each segment
+        self.free: list[int] = []
+
+    def of(self, parts: list[Values], *, alone: bool) -> Index:
+        """A segment for each event; where a part is null, a new one each (`alone`) or -1."""
+        codes, keys = _codes(parts)
+        found = np.array([*(self._segment(k) for k in keys), -1], np.int64)[codes]
+        if alone:
+            for i in np.flatnonzero(found < 0):
+                found[i] = self._new(None)
+        return np.ascontiguousarray(found)
+
+    def let_go(self, segments: list[int]) -> None:
+        for s in segments:
+            if self.values[s] is not None:
+                del self.segments[self.values[s]]
+            self.values[s] = None
+            self.free.append(s)
+
+    def _segment(self, key: Any) -> int:
+        found = self.segments.get(key)
+        if found is None:
+            found = self.segments[key] = self._new(key)
+        return found
+
+    def _new(self, key: Any) -> int:
+        if self.free:
+            s = self.free.pop()
+            self.values[s] = key
+            return s
+        self.values.append(key)
+        return len(self.values) - 1
+
+
+def _codes(parts: list[Values]) -> tuple[NDArray[np.int64], list[Any]]:
+    """A code for each event, -1 where a part is null or NaN, and the key of each code."""
+    columns = [_encoded(v) for v in parts]
+    if len(columns) == 1:
+        return columns[0]
+    missing = np.any([codes < 0 for codes, _ in columns], axis=0)
+    stacked = np.stack([codes for codes, _ in columns])
+    distinct, inverse = np.unique(stacked, axis=1, return_inverse=True)
+    keys = [
+        tuple(keys[c] if c >= 0 else None for (_, keys), c in zip(columns, group, strict=True))
+        for group in distinct.T.tolist()
+    ]
+    used = sorted(set(inverse[~missing].tolist()))
+    number = np.full(len(keys) + 1, -1, np.int64)
+    number[used] = np.arange(len(used))
+    return np.where(missing, -1, number[inverse.reshape(-1)]), [keys[u] for u in used]
+
+
+def _encoded(v: Values) -> tuple[NDArray[np.int64], list[Any]]:
+    if v.kind == "float64":
+        mask = np.isnan(v.data) if v.valid is None else np.isnan(v.data) | ~v.valid
+        array = pa.array(v.data + 0.0, mask=mask)  # 0.0 and -0.0 are one value
+    else:
+        array = v.to_arrow()
+        if v.kind == "timestamp":
+            array = array.view(pa.int64())
+    encoded = array.dictionary_encode()
+    return encoded.indices.fill_null(-1).to_numpy().astype(np.int64), encoded.dictionary.to_pylist()

@@ -1,0 +1,247 @@
+"""A plan over a live stream: `plan.stream()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+
+from quercus.backends.base import Limits
+from quercus.backends.local import snapshot
+from quercus.backends.local.delay import Waiting, duration, gathered
+from quercus.backends.local.history import Piece, taken
+from quercus.backends.local.incremental import BEGIN, END, Engine
+from quercus.backends.local.inputs import as_table
+from quercus.backends.local.outputs import Answer, Bound
+from quercus.backends.local.specs import Index
+from quercus.backends.local.totals import Totals
+from quercus.backends.local.values import combined, raw
+from quercus.errors import DataError
+from quercus.kernels import group
+from quercus.plan import Plan
+from quercus.result import Matches
+
+_NONE = np.empty(0, np.int64)
+
+
+class Stream:
+    """A stream that a plan watches. Each push gives the matches that are now decided; every match comes out once.
+
+    >>> import quercus as qc
+    >>> plan = qc.compile("PATTERN SEQ(A a, !B b) WITHIN 3", qc.Schema({}))
+    >>> with plan.stream() as s:
+    ...     s.push({"ts": [1, 2], "type": ["A", "A"]}).rows()
+    ...     s.push({"ts": [5], "type": ["B"]}).rows()
+    []
+    [{'a': 0}]
+    >>> s.final.rows()
+    []
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        max_delay: str | int | None = None,
+        late: Literal["error", "drop"] = "error",
+        limits: Limits | None = None,
+    ) -> None:
+        if late not in ("error", "drop"):
+            raise DataError(f"late={late!r}: choose 'error' or 'drop'")
+        self.plan, self.limits, self.late = plan, limits or Limits(), late
+        self.dropped = 0  # events that came too late
+        self._delay = duration(max_delay, plan.schema)
+        self._engine = Engine(plan)
+        self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
+        self._waiting = Waiting()
+        self._empty = as_table([], plan.schema)
+        self._rows = 0  # events pushed
+        self._seen = BEGIN  # the greatest time pushed
+        self._final: Matches | None = None
+        self._closed = False
+
+    # ---- events
+
+    @property
+    def clock(self) -> int | None:
+        """The time up to which everything has been looked at, in the unit of the time column; None at the start."""
+        return None if self._engine.clock == BEGIN else self._engine.clock
+
+    def push(self, events: Any) -> Matches:
+        """Take in some events, one or many; gives the matches that are now decided.
+
+        Bad events, or a limit reached, are errors that leave the stream as it was before this push.
+        """
+        self._check_open()
+        table = as_table(events, self.plan.schema)
+        ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
+        if not self._delay and not self._waiting and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
+            seen = int(ts[-1]) if len(ts) else self._seen
+            found = self._step(table, ts, self._rows, seen)
+            self._seen, self._rows = seen, self._rows + len(ts)
+            return found
+        return self._reordered(table, ts)
+
+    def advance(self, ts: int) -> Matches:
+        """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
+        self._check_open()
+        seen = max(self._seen, ts + self._delay)
+        return self._released(seen, self._rows, None)
+
+    def close(self) -> Matches:
+        """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
+        if not self._closed:
+            pieces, ts, rows = self._waiting.release(END)
+            table = gathered(pieces, rows) if len(ts) else self._empty
+            self._final = self._step(table, ts, rows, END)
+            self._closed = True
+        return self.final
+
+    @property
+    def final(self) -> Matches:
+        """What was held back until the stream was closed."""
+        if self._final is None:
+            raise DataError("the stream was left on an error" if self._closed else "the stream is open: close it first")
+        return self._final
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError("the stream is closed: open another one, or restore a snapshot")
+
+    # ---- order
+
+    def _reordered(self, table: pa.Table, ts: Index) -> Matches:
+        rows = np.arange(self._rows, self._rows + len(ts))
+        seen = np.maximum.accumulate(np.r_[self._seen, ts])
+        limit = np.where(seen > BEGIN + self._delay, seen - self._delay, BEGIN)
+        late = ts < np.maximum(limit[:-1], self._engine.clock)
+        dropped = int(late.sum())
+        if dropped and self.late == "error":
+            row = int(np.argmax(late))
+            raise DataError(
+                f"column '{self.plan.schema.time}', row {self._rows + row}: {ts[row]} comes after {limit[row]}"
+                + (f" with max_delay {self._delay}" if self._delay else "")
+                + ": sort the events, allow a longer max_delay, or drop late ones with late='drop'",
+                column=self.plan.schema.time,
+                row=self._rows + row,
+            )
+        if dropped:
+            table, ts, rows = table.filter(pa.array(~late)), ts[~late], rows[~late]
+        found = self._released(int(seen[-1]), self._rows + len(late), (table, ts, rows))
+        self.dropped += dropped
+        return found
+
+    def _released(self, seen: int, pushed: int, new: tuple[pa.Table, Index, Index] | None) -> Matches:
+        """Let the events whose turn has come go through."""
+        kept = self._waiting
+        if new is not None or kept:
+            self._waiting = kept.copy()
+            if new is not None:
+                self._waiting.add(*new)
+        clock = max(self._engine.clock, seen - self._delay) if seen > BEGIN + self._delay else self._engine.clock
+        try:
+            pieces, ts, rows = self._waiting.release(clock)
+            found = self._step(gathered(pieces, rows) if len(ts) else self._empty, ts, rows, clock)
+        except BaseException:
+            self._waiting = kept
+            raise
+        self._seen, self._rows = seen, pushed
+        return found
+
+    # ---- matches
+
+    def _step(self, table: pa.Table, ts: Index, rows: Index | int, clock: int) -> Matches:
+        bound, pieces = self._engine.step(table, ts, rows, clock, self.limits)
+        query, schema = self.plan.query, self.plan.schema
+        make = _maker(bound, pieces, self._empty, self.plan)
+        if self._totals is None:
+            return Matches.of_stream(schema, query, make)
+        answer = make()
+        never = clock == END and not query.group_by and not self._totals.groups and not len(answer)
+        return Matches.of_stream(
+            schema, query, lambda: answer, self._totals.sum_up(answer) if never else self._totals.add(answer)
+        )
+
+    # ---- snapshots
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, versioned Arrow IPC: `plan.restore(state)` goes on from there."""
+        self._check_open()
+        engine = self._engine
+        places = engine.kept()
+        pieces = engine.history.pieces
+        events, rows = taken(pieces, places) if pieces else (self._empty, _NONE)
+        waiting = gathered(self._waiting.events.pieces, self._waiting.rows) if len(self._waiting) else self._empty
+        keys = [list(k) if isinstance(k, tuple) else k for k in engine.keys.values] if engine.own_positions else []
+        state = snapshot.State(
+            pa.concat_tables([events.select(self._empty.column_names), waiting]),
+            np.r_[places, np.full(len(waiting), -1)],
+            np.r_[rows, self._waiting.rows],
+            engine.positions_of(places, len(waiting)),
+            keys,
+            np.array(engine.matcher.positions() if engine.own_positions else [], np.int64)[: len(keys)],
+            [list(k) for k in engine.given],
+            {
+                "clock": engine.clock,
+                "place": engine.place,
+                "seen": self._seen,
+                "rows": self._rows,
+                "dropped": self.dropped,
+                "delay": self._delay,
+                "late": self.late,
+                "totals": [] if self._totals is None else self._totals.to_json(),
+            },
+        )
+        return snapshot.write(state, self.plan)
+
+    @classmethod
+    def restore(cls, plan: Plan, state: bytes, *, limits: Limits | None = None) -> Stream:
+        """A stream that goes on where a snapshot was taken."""
+        s = snapshot.read(state, plan)
+        facts = s.facts
+        try:
+            stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits)
+            engine = stream._engine
+            stream._seen, stream._rows, stream.dropped = facts["seen"], facts["rows"], facts["dropped"]
+            engine.clock, engine.place = facts["clock"], facts["place"]
+            if stream._totals is not None:
+                stream._totals.from_json(facts["totals"])
+            engine.given = {tuple(tuple(v) if isinstance(v, list) else v for v in k): facts["place"] for k in s.given}
+            table = as_table(s.events, plan.schema)
+            ts = raw(combined(table.column(plan.schema.time)).view(pa.int64()), np.int64)
+            n = int((s.places >= 0).sum())
+            if not group.is_sorted(ts[:n]) or not group.is_sorted(s.places[:n]) or (s.places[:n] < 0).any():
+                raise DataError("not a snapshot of a stream: its events are out of order")
+            engine.restore_keys(s.keys, s.next_positions)
+            engine.restore(table.slice(0, n), ts[:n], s.rows[:n], s.places[:n], s.positions[:n])
+            stream._waiting.restore(table.slice(n), ts[n:], s.rows[n:])
+        except (KeyError, TypeError, ValueError) as e:
+            raise DataError(f"not a snapshot of a stream: {e}") from e
+        return stream
+
+
+def _maker(bound: list[Bound], pieces: tuple[Piece, ...], empty: pa.Table, plan: Plan) -> Callable[[], Answer]:
+    """Makes the answer from the places of its events, when somebody looks at it."""
+
+    def make() -> Answer:
+        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        places = np.unique(np.concatenate(used)) if used else _NONE
+        table, numbers = taken(pieces, places) if len(places) else (empty, _NONE)
+        at = [
+            Bound(b.var, b.kleene, np.where(b.rows < 0, -1, np.searchsorted(places, b.rows)), b.offsets, b.absent)
+            for b in bound
+        ]
+        return Answer(table, plan.schema, plan.query, {b.var: b for b in at}, numbers)
+
+    return make

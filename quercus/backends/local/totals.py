@@ -1,0 +1,127 @@
+"""AGG over a stream: running totals of every group, and the groups that a batch of matches changed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import evolve
+
+from quercus.backends.local.aggregate import TOTAL, aggregated, exact, groups_of
+from quercus.backends.local.conform import wanted_columns
+from quercus.backends.local.outputs import Answer
+from quercus.errors import DataError
+from quercus.ir import pattern as p
+from quercus.schema import Schema
+
+Key = tuple[Any, ...]
+
+
+class Totals:
+    """For each group, by its values, what each aggregate has come to: of an average, its sum and its count.
+
+    Floats are added in the order of release, so that the last digits of a sum may differ from a run's.
+    """
+
+    def __init__(self, query: p.Query, schema: Schema) -> None:
+        self.query = query
+        self.groups: dict[Key, list[Any]] = {}
+        kinds = wanted_columns(schema)
+        self._parts = [_parts(a, kinds.get(a.attr or "", "float64")) for a in query.aggregates]
+        self._flat = [part for parts in self._parts for part in parts]
+
+    def add(self, answer: Answer) -> pa.Table:
+        """Add some matches; gives the groups that they change, in the order of their first matches, with new totals."""
+        schema = aggregated(answer).schema
+        if not len(answer):
+            return schema.empty_table()
+        found = aggregated(evolve(answer, query=evolve(self.query, aggregates=tuple(self._flat))))
+        width = len(self.query.group_by)
+        rows: list[Key] = list(zip(*(_keys(c) for c in found.columns[:width]), strict=True)) if width else [()]
+        values = [_plain(c).to_pylist() for c in found.columns[width:]]
+        for i, key in enumerate(rows):
+            known = self.groups.setdefault(key, [None] * len(self._flat))
+            for j, part in enumerate(self._flat):
+                known[j] = _merged(part.function, known[j], values[j][i])
+        first = groups_of(answer)[1]
+        shown = [answer.arrow_at(g.attr, answer.bound[g.var].rows[first]) for g in self.query.group_by]
+        return self._table(rows, shown, schema)
+
+    def sum_up(self, answer: Answer) -> pa.Table:
+        """The one row of a query without GROUPBY, whatever changed."""
+        return self._table([()], [], aggregated(answer).schema)
+
+    def _table(self, rows: list[Key], shown: list[pa.Array], schema: pa.Schema) -> pa.Table:
+        columns, at = list(shown), 0
+        for i, (a, parts) in enumerate(zip(self.query.aggregates, self._parts, strict=True)):
+            kept = [self.groups.get(k, [None] * len(self._flat))[at : at + len(parts)] for k in rows]
+            columns.append(_column([_value(a, k) for k in kept], schema.field(len(shown) + i).type, a.name))
+            at += len(parts)
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    # snapshots
+
+    def to_json(self) -> list[Any]:
+        return [[[_coded(k) for k in key], [_coded(v) for v in kept]] for key, kept in self.groups.items()]
+
+    def from_json(self, data: Any) -> None:
+        for key, kept in data:
+            if len(key) != len(self.query.group_by) or len(kept) != len(self._flat):
+                raise DataError("not the totals of this query")
+            self.groups[tuple(_decoded(k) for k in key)] = [_decoded(v) for v in kept]
+
+
+def _parts(a: p.Aggregate, kind: Any) -> tuple[p.Aggregate, ...]:
+    """What is kept of an aggregate."""
+    if a.function != "avg":
+        return (a,)
+    return (
+        evolve(a, function="sum", name=f"{a.name}, sum", type=kind),
+        evolve(a, function="count", name=f"{a.name}, n"),
+    )
+
+
+def _merged(function: str, known: Any, new: Any) -> Any:
+    new = int(new) if isinstance(new, Decimal) else new
+    if known is None or new is None:
+        return new if known is None else known
+    if function in ("count", "sum"):
+        return known + new
+    if isinstance(new, float) and (np.isnan(new) or np.isnan(known)):
+        return float("nan")
+    return min(known, new) if function == "min" else max(known, new)
+
+
+def _value(a: p.Aggregate, kept: list[Any]) -> Any:
+    if a.function == "avg":
+        total, count = kept
+        return None if total is None or not count else total / count
+    return 0 if a.function == "count" and kept[0] is None else kept[0]
+
+
+def _column(values: list[Any], kind: pa.DataType, name: str) -> pa.Array:
+    if kind == TOTAL:
+        return exact(values, name)
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.int64()).cast(kind)
+    return pa.array(values, kind)
+
+
+def _plain(column: Any) -> Any:
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def _keys(column: Any) -> list[Any]:
+    """Values as parts of a group's key: NaN is one value, and so are 0.0 and -0.0."""
+    found = _plain(column).to_pylist()
+    return ["NaN" if isinstance(v, float) and v != v else v + 0.0 if isinstance(v, float) else v for v in found]
+
+
+def _coded(v: Any) -> Any:
+    return [v.hex()] if isinstance(v, float) else v
+
+
+def _decoded(v: Any) -> Any:
+    return float.fromhex(v[0]) if isinstance(v, list) else v
