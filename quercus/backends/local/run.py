@@ -127,6 +127,8 @@ class Part:
         self.plain = dict(zip(spec.variables, columns, strict=True))
         self.sets = dict(zip(spec.set_variables, sets, strict=True))
         self.last = columns[-1] if columns else np.empty(0, np.int64)  # of a chain: the last component
+        if spec.trail is not None:
+            self.last = sets[0][1][sets[0][0][1:] - 1]
         self.count = len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
 
 
@@ -167,6 +169,9 @@ def _bound(leaf: p.Leaf | p.Kleene, parts: list[Part]) -> Bound:
     if isinstance(leaf, p.Leaf):
         columns = [part.plain[leaf.var] if leaf.var in part.plain else _missing(part.count) for part in parts]
         return Bound(leaf.var, False, _joined(columns), None, None)
+    if len(parts) == 1 and leaf.var in parts[0].sets:
+        offsets, elements = parts[0].sets[leaf.var]
+        return Bound(leaf.var, True, elements, offsets, None)
     rows, lengths, absent = [], [], []
     for part in parts:
         offsets, elements = part.sets.get(leaf.var, (np.zeros(part.count + 1, np.int64), np.empty(0, np.int64)))
