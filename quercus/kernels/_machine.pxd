@@ -149,6 +149,8 @@ cdef struct Flat:
     bint plain_last         # the last level needs no look at single events
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
+    bint trail              # ... with a set at the end, bound from the first component on
+    int trail_set
     int n_limits
     Limit* limits
     Py_ssize_t scratch      # of the pointers below: how many there are in all, for the data at hand
@@ -156,6 +158,10 @@ cdef struct Flat:
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
     int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it
     int64_t* from_at        # by event of the last component: the first event of the first that the window reaches
+    Py_ssize_t* lows        # for each component: the part of its buffer that counts
+    Py_ssize_t* highs
+    int64_t** chase         # of a trail, for each component: the first event of the set that can be reached
+    int64_t* beyond         # of a trail, by event of the first component: the first event of the set beyond the window
     int64_t* upto           # upto_at of the last component's event at hand
 
 cdef struct Group:

@@ -47,6 +47,7 @@ include "match_search.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
 include "match_chain.pxi"
+include "match_trail.pxi"
 
 
 cdef void let_out() except *:
@@ -129,12 +130,18 @@ cdef class Matcher:
         for j, (kind, a, b, col_a, col_b) in enumerate(source.pairs):
             f.pairs[j] = Pair(kind, a, b, col_a, col_b)
         f.chain, f.chain_win = source.chain is not None, source.chain if source.chain is not None else 0
+        f.trail, f.trail_set = source.trail is not None, source.trail if source.trail is not None else 0
+        if f.trail:
+            f.chain_win = self.m.sets[f.trail_set].wins.v[0]
         f.n_limits = len(source.limits)
         f.limits = <Limit*> self._alloc(f.n_limits * sizeof(Limit))
         for j, (where, buf) in enumerate(source.limits):
             f.limits[j].component, f.limits[j].buf = where, buf
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.lows = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
+        f.highs = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
+        f.chase = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.root, f.held = source.root, source.held is not None
@@ -174,11 +181,11 @@ cdef class Matcher:
         cdef Flat* f
         for i in range(self.m.n_flats):
             f = &self.m.flats[i]
-            if not f.chain:
+            if not (f.chain or f.trail):
                 continue
-            f.scratch = f.n_levels * component(&self.m, f, f.n_levels - 1).n
-            for j in range(f.n_levels - 1):
-                f.scratch += 2 * component(&self.m, f, j).n
+            f.scratch = 1 + component(&self.m, f, 0).n + f.n_levels * component(&self.m, f, f.n_levels - 1).n
+            for j in range(f.n_levels):
+                f.scratch += 3 * component(&self.m, f, j).n
             for j in range(f.n_limits):
                 f.scratch += component(&self.m, f, f.limits[j].component).n + self.m.bufs[f.limits[j].buf].n
             size = max(size, f.scratch * sizeof(int64_t))
@@ -197,12 +204,18 @@ cdef class Matcher:
         cdef int64_t* at_ = self._scratch
         f.from_at = at_
         at_ += n_last
-        for i in range(f.n_levels - 1):
-            f.upto_at[i] = at_
-            at_ += n_last
+        f.beyond = at_
+        at_ += component(&self.m, f, 0).n
+        for i in range(f.n_levels):
             f.next_[i] = at_
             at_ += component(&self.m, f, i).n
             f.limit[i] = NULL
+            if f.trail:
+                f.chase[i] = at_
+                at_ += component(&self.m, f, i).n
+            elif i < f.n_levels - 1:
+                f.upto_at[i] = at_
+                at_ += n_last
         for j in range(f.n_limits):
             i = f.limits[j].component
             f.limits[j].after = at_
@@ -273,7 +286,7 @@ cdef class Matcher:
         cdef Flat* f = &self.m.flats[flat]
         if f.n_levels == 0:
             return -1, 0
-        buffer = self.m.slot_buf[f.levels[0].slot]
+        buffer = self.m.slot_buf[f.levels[level_of(&self.m, f, 0) if f.trail else 0].slot]
         return buffer, self.m.bufs[buffer].n
 
     def cancel(self):
@@ -301,7 +314,7 @@ cdef class Matcher:
         self._begin(f, max_matches, max_nanoseconds)
         try:
             with nogil:
-                if f.chain:
+                if f.chain or f.trail:
                     self._share_out(f)
                 for k in range(n_segments):
                     some = True
@@ -310,14 +323,14 @@ cdef class Matcher:
                             some = False
                             break
                     if some and f.n_levels:
-                        i = self.m.slot_buf[f.levels[0].slot]
+                        i = self.m.slot_buf[f.levels[level_of(&self.m, f, 0) if f.trail else 0].slot]
                         some = segments[i, k] < self.m.last and segments[i, k + 1] > self.m.first
                     if not some:
                         continue
                     for i in range(self.m.n_bufs):
                         self.m.bufs[i].lo = segments[i, k]
                         self.m.bufs[i].hi = segments[i, k + 1]
-                    status = chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
+                    status = trail(&self.m, f) if f.trail else chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
                     if status < 0:
                         break
             return self._end(f, status)

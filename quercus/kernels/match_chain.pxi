@@ -1,5 +1,7 @@
 # a SEQ of plain components: FAEM's and NEEL's stacks with pointers, from the last component backwards
 
+DEF BATCH = 512     # events of the last component between two looks at the room left
+
 
 cdef inline int level_of(Machine* m, Flat* f, int component) noexcept nogil:
     """Levels are bound last, first, then the rest."""
@@ -10,60 +12,123 @@ cdef inline Buf* component(Machine* m, Flat* f, int i) noexcept nogil:
     return &m.bufs[m.slot_buf[f.levels[level_of(m, f, i)].slot]]
 
 
-cdef void point(Machine* m, Flat* f) noexcept nogil:
-    """Pointers of this segment: to the next component's first later event, and from each last event back to the others."""
-    cdef int i, k = f.n_levels
+cdef void point_between(Machine* m, Flat* f, int i) noexcept nogil:
+    """From each event of a component that counts to the next component's first later event."""
+    cdef Buf* a = component(m, f, i)
+    cdef Buf* b = component(m, f, i + 1)
+    first_later(a.order_, f.lows[i], f.highs[i], b.order_, b.lo, b.hi, f.next_[i])
+
+
+cdef void point_limits(Machine* m, Flat* f) noexcept nogil:
+    """Where negated events end the range of the next component."""
+    cdef int i, k
     cdef Buf* a
     cdef Buf* b
     cdef Buf* x
-    cdef Buf* end = component(m, f, k - 1)
-    cdef Win* w = &m.wins[f.chain_win]
-    cdef Py_ssize_t j
+    cdef Py_ssize_t j, lo, hi
     cdef int64_t p
-    for i in range(k - 1):
-        a, b = component(m, f, i), component(m, f, i + 1)
-        first_later(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, f.next_[i])
-        first_not_before(end.order_, end.lo, end.hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
-        if f.limit[i] != NULL:
-            for j in range(a.lo, a.hi):
-                f.limit[i][j] = b.hi
-    a = component(m, f, 0)
-    if w.count:
-        first_not_before(end.pos, end.lo, end.hi, a.pos, a.lo, a.hi, w.size, f.from_at)
-    else:
-        first_not_before(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, f.from_at)
     for k in range(f.n_limits):
         i = f.limits[k].component
+        for j in range(f.lows[i], f.highs[i]):
+            f.limit[i][j] = component(m, f, i + 1).hi
+    for k in range(f.n_limits):
+        i = f.limits[k].component
+        lo, hi = f.lows[i], f.highs[i]
+        if lo >= hi:
+            continue
         a, b, x = component(m, f, i), component(m, f, i + 1), &m.bufs[f.limits[k].buf]
-        first_later(x.order_, x.lo, x.hi, b.order_, b.lo, b.hi, f.limits[k].beyond)
-        first_later(a.order_, a.lo, a.hi, x.order_, x.lo, x.hi, f.limits[k].after)
-        for j in range(a.lo, a.hi):
+        first_later(a.order_, lo, hi, x.order_, x.lo, x.hi, f.limits[k].after)
+        first_later(
+            x.order_, f.limits[k].after[lo], min(f.limits[k].after[hi - 1] + 1, x.hi), b.order_, b.lo, b.hi, f.limits[k].beyond
+        )
+        for j in range(lo, hi):
             p = f.limits[k].after[j]
             if p < x.hi and f.limits[k].beyond[p] < f.limit[i][j]:
                 f.limit[i][j] = f.limits[k].beyond[p]
 
 
-cdef int chain(Machine* m, Flat* f) noexcept nogil:
-    cdef int k = f.n_levels, i, r
-    cdef Level* last = &f.levels[0]
+cdef void point(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
+    """Pointers for the last events from lo to hi: back to the others, and of these to the next component's first later event.
+
+    Only what these events can reach is looked at.
+    """
+    cdef int i, k = f.n_levels
+    cdef Buf* a = component(m, f, 0)
     cdef Buf* end = component(m, f, k - 1)
-    cdef Buf* first = component(m, f, 0)
-    cdef Py_ssize_t e, a, lo, hi, sample
-    cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
-    sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
-    point(m, f)
-    if pair and not tested and f.outs.n == 3:
-        return chain_of_three(m, f)
-    for e in range(max(end.lo, m.first), min(end.hi, m.last)):
-        m.cur[last.slot] = e
-        m.compared += 1
-        if e == sample:
+    cdef Win* w = &m.wins[f.chain_win]
+    if w.count:
+        first_not_before(end.pos, lo, hi, a.pos, a.lo, a.hi, w.size, f.from_at)
+    else:
+        first_not_before(end.ts, lo, hi, a.ts, a.lo, a.hi, w.size, f.from_at)
+    f.lows[0] = f.from_at[lo]
+    for i in range(k - 1):
+        a = component(m, f, i)
+        first_not_before(end.order_, lo, hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
+        f.highs[i] = f.upto_at[i][hi - 1]
+        if i < k - 2:  # the last event is at hand: nobody looks for it
+            point_between(m, f, i)
+            f.lows[i + 1] = f.next_[i][f.lows[i]] if f.lows[i] < f.highs[i] else a.hi
+    point_limits(m, f)
+
+
+cdef int promising(Flat* f, Py_ssize_t lo, Py_ssize_t hi, int* out) noexcept nogil:
+    """Which events of the last component have others before them in their window: distances from lo, and how many.
+
+    No branch depends on the data: in a stream of many keys, hardly any of them could be foretold.
+    """
+    cdef const int64_t* from_at = f.from_at
+    cdef const int64_t* upto = f.upto_at[0]
+    cdef const int64_t* upto_next = f.upto_at[1] if f.n_levels > 2 else NULL
+    cdef const int64_t* next_ = f.next_[0]
+    cdef Py_ssize_t e
+    cdef int n = 0
+    if f.n_levels == 2:
+        for e in range(lo, hi):
+            out[n] = <int> (e - lo)
+            n += from_at[e] < upto[e]
+        return n
+    for e in range(lo, hi):
+        out[n] = <int> (e - lo)
+        n += (from_at[e] < upto[e]) & (next_[from_at[e]] < upto_next[e])
+    return n
+
+
+cdef int chain(Machine* m, Flat* f) noexcept nogil:
+    cdef int k = f.n_levels, r, n
+    cdef Buf* end = component(m, f, k - 1)
+    cdef Py_ssize_t begin = max(end.lo, m.first), stop = min(end.hi, m.last), e, hi
+    cdef Py_ssize_t sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
+    cdef Level* last = &f.levels[0]
+    cdef bint simple = k == 3 and f.outs.n == 3 and open_pair(m, f, 0) and last.preds.n == 0 and last.negs.n == 0
+    cdef int[BATCH] some
+    if begin >= stop:
+        return 0
+    point(m, f, begin, stop)
+    for e in range(begin, stop, BATCH):
+        hi = min(e + BATCH, stop)
+        if e <= sample < hi:
             reserve(m, f)
+        m.compared += hi - e
+        n = promising(f, e, hi, some)
+        r = pairs_before(m, f, e, some, n) if simple else chain_before(m, f, e, some, n)
+        if r < 0:
+            return r
+    return 0
+
+
+cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, int n) noexcept nogil:
+    """The matches of some events of the last component."""
+    cdef int k = f.n_levels, i, j, r
+    cdef Level* last = &f.levels[0]
+    cdef Buf* first = component(m, f, 0)
+    cdef Py_ssize_t e, a, lo, hi
+    cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
+    for j in range(n):
+        e = begin + some[j]
+        m.cur[last.slot] = e
         lo, hi = f.from_at[e], f.upto_at[0][e]
         for i in range(1, k - 1):
             f.upto[i] = f.upto_at[i][e]
-        if lo >= hi or (k > 2 and f.next_[0][lo] >= f.upto[1]):
-            continue
         if tested:
             r = passes(m, last)
             if r < 0:

@@ -55,14 +55,26 @@ cdef inline void merge_lanes(
     merge(a, j3, js[4], b, p3, ps[4], back, at_least, out)
 
 
+cdef inline void pointers(
+    const int64_t* a, Py_ssize_t a_lo, Py_ssize_t a_hi, const int64_t* b, Py_ssize_t b_lo, Py_ssize_t b_hi,
+    int64_t back, bint at_least, int64_t* out,
+) noexcept nogil:
+    """For each a: the first b above a - back, or not below it. Only what lies between the first and the last is merged."""
+    if a_lo >= a_hi:
+        return
+    b_lo = first_above(b, b_lo, b_hi, a[a_lo] - back, at_least, b_lo)
+    b_hi = first_above(b, b_lo, b_hi, a[a_hi - 1] - back, at_least, b_hi - 1)
+    if a_hi - a_lo < 64:
+        merge(a, a_lo, a_hi, b, b_lo, b_hi, back, at_least, out)
+    else:
+        merge_lanes(a, a_lo, a_hi, b, b_lo, b_hi, back, at_least, out)
+
+
 cdef void first_later(
     const int64_t* a, Py_ssize_t a_lo, Py_ssize_t a_hi, const int64_t* b, Py_ssize_t b_lo, Py_ssize_t b_hi, int64_t* out
 ) noexcept nogil:
     """For each a: the first b above it. Both are sorted."""
-    if a_hi - a_lo < 64:
-        merge(a, a_lo, a_hi, b, b_lo, b_hi, 0, False, out)
-    else:
-        merge_lanes(a, a_lo, a_hi, b, b_lo, b_hi, 0, False, out)
+    pointers(a, a_lo, a_hi, b, b_lo, b_hi, 0, False, out)
 
 
 cdef void first_not_before(
@@ -73,7 +85,15 @@ cdef void first_not_before(
     while a_lo < a_hi and a[a_lo] < INT64_MIN + back:
         out[a_lo] = b_lo
         a_lo += 1
-    if a_hi - a_lo < 64:
-        merge(a, a_lo, a_hi, b, b_lo, b_hi, back, True, out)
-    else:
-        merge_lanes(a, a_lo, a_hi, b, b_lo, b_hi, back, True, out)
+    pointers(a, a_lo, a_hi, b, b_lo, b_hi, back, True, out)
+
+
+cdef void first_beyond(
+    const int64_t* a, Py_ssize_t a_lo, Py_ssize_t a_hi, const int64_t* b, Py_ssize_t b_lo, Py_ssize_t b_hi,
+    int64_t reach, int64_t* out,
+) noexcept nogil:
+    """For each a: the first b above a + reach. Both are sorted, and reach is not negative."""
+    while a_lo < a_hi and a[a_hi - 1] > INT64_MAX - reach:
+        a_hi -= 1
+        out[a_hi] = b_hi
+    pointers(a, a_lo, a_hi, b, b_lo, b_hi, -reach, False, out)

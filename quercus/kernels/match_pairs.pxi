@@ -23,11 +23,12 @@ cdef inline int64_t end_of(const Pairs* w, Py_ssize_t j, int64_t upto) noexcept 
 
 
 cdef inline Py_ssize_t write_pairs(
-    const Pairs* w, Py_ssize_t* lo, Py_ssize_t hi, int64_t upto, Py_ssize_t n
+    const Pairs* w, Py_ssize_t* lo, Py_ssize_t hi, int64_t upto, int64_t* out_z, int64_t row_z, Py_ssize_t n
 ) noexcept nogil:
     """Pairs of the x from lo to hi with the y before upto, written from n on; returns the end, and where x ended.
 
     There must be room for WIDE more. How many partners an x has cannot be foretold, so that no branch depends on it.
+    Where there is an out_z, row_z goes there beside each pair.
     """
     cdef Py_ssize_t j = lo[0], k
     cdef int64_t q, count, row
@@ -41,10 +42,15 @@ cdef inline Py_ssize_t write_pairs(
             for k in range(count):
                 w.out_x[n + k] = row
                 w.out_y[n + k] = w.y[q + k]
+                if out_z != NULL:
+                    out_z[n + k] = row_z
         else:
             for k in range(WIDE):
                 w.out_x[n + k] = row
             memcpy(w.out_y + n, w.y + q, WIDE * sizeof(int64_t))
+            if out_z != NULL:
+                for k in range(WIDE):
+                    out_z[n + k] = row_z
         n += count if count > 0 else 0
         j += 1
     lo[0] = j
@@ -102,7 +108,7 @@ cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) no
     r = pair_room(m, f, i, &w, lo, hi, f.upto[i + 1])
     if r < 0:
         return r
-    n = write_pairs(&w, &lo, hi, f.upto[i + 1], m.n_matches) - m.n_matches
+    n = write_pairs(&w, &lo, hi, f.upto[i + 1], NULL, 0, m.n_matches) - m.n_matches
     m.compared += lo - first + n
     m.bound += lo - first + n
     if n > m.max_matches - m.n_matches:
@@ -116,49 +122,37 @@ cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) no
     return pause(m) if m.ticks & 4095 == 0 else 0
 
 
-cdef int chain_of_three(Machine* m, Flat* f) noexcept nogil:
-    """emit_pairs for every event of the last component, with all that it needs at hand."""
-    cdef Buf* end = component(m, f, 2)
-    cdef Py_ssize_t e, first, lo, hi, n = m.n_matches, before, room = -1, last = min(end.hi, m.last)
-    cdef Py_ssize_t sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
-    cdef const int64_t* from_at = f.from_at
-    cdef const int64_t* upto_x = f.upto_at[0]
-    cdef const int64_t* upto_y = f.upto_at[1]
+cdef int pairs_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, int count) noexcept nogil:
+    """emit_pairs for some events of the last of three components, with all that it needs at hand."""
+    cdef const int64_t* rows = component(m, f, 2).row
+    cdef Py_ssize_t e, first, lo, hi, n = m.n_matches, before, room = -1
     cdef int64_t* out_z = NULL
     cdef int64_t upto
     cdef Pairs w
-    cdef int c, r
+    cdef int c, r, j
     pairs_of(m, f, 0, &w)
-    for e in range(max(end.lo, m.first), last):
-        m.compared += 1
-        lo, hi, upto = from_at[e], upto_x[e], upto_y[e]
-        if e == sample:
-            reserve(m, f)
-            room = -1
-        if lo >= hi or w.next_[lo] >= upto:
-            continue
+    for j in range(count):
+        e = begin + some[j]
+        lo, hi, upto = f.from_at[e], f.upto_at[0][e], f.upto_at[1][e]
         if n + (hi - lo) * (upto - w.next_[lo]) + WIDE > room:
+            m.n_matches = n
+            for c in range(3):
+                m.outs[c].n = n
             r = pair_room(m, f, 0, &w, lo, hi, upto)
             if r < 0:
                 return r
-            room = INT64_MAX
-            for c in range(f.outs.n):
-                room = min(room, m.outs[c].cap)
+            room = min(min(m.outs[0].cap, m.outs[1].cap), m.outs[2].cap)
+            for c in range(3):
                 if m.outs[c].v != w.out_x and m.outs[c].v != w.out_y:
                     out_z = m.outs[c].v
         before, first = n, lo
-        n = write_pairs(&w, &lo, hi, upto, n)
-        repeat(out_z + before, end.row[e], n - before)
+        n = write_pairs(&w, &lo, hi, upto, out_z, rows[e], n)
         m.compared += lo - first + n - before
         m.bound += lo - first + n - before
         if n > m.max_matches:
             return -2
-        m.n_matches = n
-        for c in range(f.outs.n):
-            m.outs[c].n = n
-        m.ticks += 1
-        if m.ticks & 4095 == 0:
-            r = pause(m)
-            if r < 0:
-                return r
-    return 0
+    for c in range(3):
+        m.outs[c].n = n
+    m.n_matches = n
+    m.ticks += count
+    return pause(m) if m.ticks & 4095 < count else 0

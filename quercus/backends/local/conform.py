@@ -111,9 +111,9 @@ def conform(
     return pa.table(out)
 
 
-def conforms(given: pa.Schema, schema: Schema) -> bool:
+def conforms(given: pa.Schema, schema: Schema, columns: frozenset[str] | None = None) -> bool:
     """Whether columns of these types are as conform() would leave them, but for nulls among the times."""
-    wanted = wanted_columns(schema)
+    wanted = wanted_columns(schema, columns)
     names = [schema.time, schema.type, *wanted]
     if any(given.get_field_index(n) < 0 for n in names):
         return False

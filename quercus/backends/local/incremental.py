@@ -67,20 +67,16 @@ class Found:
         used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         table, numbers = taken(self.pieces, places) if len(places) else (self.engine.empty, _NONE)
-        at = [
-            Bound(b.var, b.kleene, np.where(b.rows < 0, -1, np.searchsorted(places, b.rows)), b.offsets, b.absent)
-            for b in bound
-        ]
-        return Answer(table, plan.schema, plan.query, {b.var: b for b in at}, numbers)
+        return Answer(table, plan.schema, plan.query, {b.var: b.found_in(places) for b in bound}, numbers)
 
 
 class Engine:
     """A plan over a stream. `clock` is the greatest time seen, `place` the number of events."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, columns: frozenset[str] | None = None) -> None:
         tree = plan.tree
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
-        self.empty = as_table([], plan.schema)
+        self.empty = as_table([], plan.schema, columns)
         self.clock, self.place = BEGIN, 0
         flats = flatten(tree.root, tree.window)
         self.specs = buffer_specs(flats, tree)
@@ -120,6 +116,7 @@ class Engine:
         self._live = 0
         self._schema: pa.Schema | None = None  # of the last record batch
         self._quick: match.Feed | None = None
+        self._columns = columns
 
     # a batch ----------------------------------------------------------------------------------------------------------
 
@@ -174,7 +171,7 @@ class Engine:
             names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
             plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
             single = all(len(b.accepts) == 1 for b in self.specs)
-            if plain and single and Router.can(names) and conforms(schema, self.schema):
+            if plain and single and Router.can(names) and conforms(schema, self.schema, self._columns):
                 ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
                 wide = bool(pa.types.is_large_string(schema.field(kind).type))
                 self._quick = match.Feed(self.matcher, names, ts, kind, wide)

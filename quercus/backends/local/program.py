@@ -64,7 +64,10 @@ class Compiler:
         if root:
             if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
                 self._chain(spec, f, names)
-            spec.natural = bool(spec.chain is not None and not spec.sets and not spec.counted)
+            if variant is None:
+                spec.trail = self._trail(spec, f, names)
+            chained = spec.chain is not None and not spec.sets and not spec.counted
+            spec.natural = chained or spec.trail is not None
             spec.variables = [n.var for n in names.values() if n.set is None]
             spec.outs = [names[v].slots[0] for v in spec.variables]
             spec.set_variables = [n.var for n in names.values() if n.set is not None]
@@ -313,6 +316,20 @@ class Compiler:
                 if limit is not None:
                     level.negations.remove(number)
                     spec.limits.append(limit)
+
+    def _trail(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> int | None:
+        """The set at the end of a SEQ of plain components, where nothing but order and one window binds it to them."""
+        order = [b.var for b in f.buffers if names[b.var].slots]
+        if len(spec.sets) != 1 or not order or spec.counted or spec.pairs or spec.negations or spec.tests:
+            return None
+        if (len(order) > 1 and spec.chain is None) or any(k.preds or k.negations for k in spec.levels):
+            return None
+        s, slots = self.program.sets[spec.sets[0]], [names[v].slots[0] for v in order]
+        if s.preds or s.distinct or s.before or s.least != 1 or set(s.after) != set(slots):
+            return None
+        if len(s.windows) != 1 or (spec.chain is not None and s.windows != [spec.chain]):
+            return None
+        return spec.sets[0] if set(self.program.windows[s.windows[0]].slots) == set(slots) else None
 
     def _limit(self, g: NegationSpec, slots: list[int]) -> tuple[int, int] | None:
         """(component, buffer), when nothing but a leaf without conditions is negated between two neighbours."""

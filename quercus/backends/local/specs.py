@@ -43,9 +43,7 @@ class BufferData:
     pos: Index
     row: Index  # the position in the whole stream: who the event is
     codes: Index | None  # of the key
-    starts: Index | None = (
-        None  # in place of codes, where these count from 0: where the events of each begin, and the end
-    )
+    starts: Index | None = None  # in place of codes from 0 up: where the events of each begin, and the end
 
 
 @frozen
@@ -119,6 +117,7 @@ class FlatSpec:
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
     limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
+    trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
     held: tuple[bool, bool, list[int]] | None = None  # given only when the window, its end, these sets are over
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs

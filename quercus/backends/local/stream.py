@@ -17,7 +17,7 @@ from quercus.backends.local.inputs import as_table
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
-from quercus.errors import DataError
+from quercus.errors import DataError, OutOfOrder
 from quercus.kernels import group
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -46,13 +46,16 @@ class Stream:
         max_delay: str | int | None = None,
         late: Literal["error", "drop"] = "error",
         limits: Limits | None = None,
+        columns: frozenset[str] | None = None,
     ) -> None:
+        """`columns`: the attributes that events have; None: all of the schema's."""
         if late not in ("error", "drop"):
             raise DataError(f"late={late!r}: choose 'error' or 'drop'")
         self.plan, self.limits, self.late = plan, limits or Limits(), late
         self.dropped = 0  # events that came too late
         self._delay = duration(max_delay, plan.schema)
-        self._engine = Engine(plan)
+        self._columns = columns
+        self._engine = Engine(plan, columns)
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
         self._waiting = Waiting()
         self._empty = self._engine.empty
@@ -77,7 +80,7 @@ class Stream:
         found = self._quick(events)
         if found is not None:
             return found
-        table = as_table(events, self.plan.schema)
+        table = as_table(events, self.plan.schema, self._columns)
         ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
         if not self._delay and not self._waiting and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
@@ -144,7 +147,7 @@ class Stream:
         dropped = int(late.sum())
         if dropped and self.late == "error":
             row = int(np.argmax(late))
-            raise DataError(
+            raise OutOfOrder(
                 f"column '{self.plan.schema.time}', row {self._rows + row}: {ts[row]} comes after {limit[row]}"
                 + (f" with max_delay {self._delay}" if self._delay else "")
                 + ": sort the events, allow a longer max_delay, or drop late ones with late='drop'",
