@@ -39,6 +39,7 @@ cdef void point(Machine* m, Flat* f) noexcept nogil:
     cdef Win* w = &m.wins[f.chain_win]
     cdef Py_ssize_t j
     cdef int64_t p
+    cdef Limit* limit
     for i in range(k - 1):
         a, b = component(m, f, i), component(m, f, i + 1)
         follow(a.order_, a.lo, a.hi, b.order_, b.lo, b.hi, 0, 0, f.next_[i])
@@ -52,14 +53,22 @@ cdef void point(Machine* m, Flat* f) noexcept nogil:
     else:
         follow(end.ts, end.lo, end.hi, a.ts, a.lo, a.hi, w.size, 1, f.from_at)
     for k in range(f.n_limits):
-        i = f.limits[k].component
-        a, b, x = component(m, f, i), component(m, f, i + 1), &m.bufs[f.limits[k].buf]
-        follow(x.order_, x.lo, x.hi, b.order_, b.lo, b.hi, 0, 0, f.limits[k].beyond)
-        follow(a.order_, a.lo, a.hi, x.order_, x.lo, x.hi, 0, 0, f.limits[k].after)
+        limit = &f.limits[k]
+        a, b, x = component(m, f, limit.component), component(m, f, limit.component + 1), &m.bufs[limit.bufs.v[0]]
+        follow(a.order_, a.lo, a.hi, x.order_, x.lo, x.hi, 0, 0, limit.after)
+        for i in range(limit.bufs.n):
+            x = &m.bufs[limit.bufs.v[i]]
+            end = &m.bufs[limit.bufs.v[i + 1]] if i + 1 < limit.bufs.n else b
+            follow(x.order_, x.lo, x.hi, end.order_, end.lo, end.hi, 0, 0, limit.beyond[i])
         for j in range(a.lo, a.hi):
-            p = f.limits[k].after[j]
-            if p < x.hi and f.limits[k].beyond[p] < f.limit[i][j]:
-                f.limit[i][j] = f.limits[k].beyond[p]
+            p = limit.after[j]
+            for i in range(limit.bufs.n):
+                if p >= m.bufs[limit.bufs.v[i]].hi:
+                    break
+                p = limit.beyond[i][p]
+            else:
+                if p < f.limit[limit.component][j]:
+                    f.limit[limit.component][j] = p
 
 
 cdef int chain(Machine* m, Flat* f) noexcept nogil:
