@@ -144,6 +144,10 @@ cdef struct Limit:          # a negated SEQ of leaves between a component and th
     int64_t* after          # for each event of the component: the first later event of the first leaf
     int64_t** beyond        # for each event of a leaf: the first later one of the next leaf, at last of the next component
 
+cdef struct JumpLimit:      # a negation between a component and the next that the component's event decides
+    int component
+    int neg
+
 cdef struct Flat:
     int n_levels
     Level* levels
@@ -162,6 +166,8 @@ cdef struct Flat:
     int chain_win
     int n_limits
     Limit* limits
+    int n_jump_limits
+    JumpLimit* jump_limits
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
     int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it

@@ -147,6 +147,10 @@ cdef class Matcher:
         for j, (where, bufs) in enumerate(source.limits):
             f.limits[j].component, f.limits[j].bufs = where, self._ints(bufs)
             f.limits[j].beyond = <int64_t**> self._alloc(len(bufs) * sizeof(int64_t*))
+        f.n_jump_limits = len(source.jump_limits)
+        f.jump_limits = <JumpLimit*> self._alloc(f.n_jump_limits * sizeof(JumpLimit))
+        for j, (where, neg) in enumerate(source.jump_limits):
+            f.jump_limits[j] = JumpLimit(where, neg)
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
@@ -196,6 +200,10 @@ cdef class Matcher:
             f.limits[j].after = self._scratch_array(component(&self.m, f, i).n)
             for k in range(f.limits[j].bufs.n):
                 f.limits[j].beyond[k] = self._scratch_array(self.m.bufs[f.limits[j].bufs.v[k]].n)
+            if f.limit[i] == NULL:
+                f.limit[i] = self._scratch_array(component(&self.m, f, i).n)
+        for j in range(f.n_jump_limits):
+            i = f.jump_limits[j].component
             if f.limit[i] == NULL:
                 f.limit[i] = self._scratch_array(component(&self.m, f, i).n)
 

@@ -80,6 +80,10 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
     sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
     point(m, f)
+    for i in range(f.n_jump_limits):
+        r = point_by_jumps(m, f, &f.jump_limits[i])
+        if r < 0:
+            return r
     for e in range(max(end.lo, m.first), min(end.hi, m.last)):
         m.cur[last.slot] = e
         m.compared += 1

@@ -111,6 +111,48 @@ cdef bint tied(Machine* m, Jump* jump, Py_ssize_t i) noexcept nogil:
             return False
     return True
 
+
+cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
+    """For each event of a component: the first of the next component that a match of the negated pattern lies before."""
+    cdef Neg* g = &m.negs[limit.neg]
+    cdef Buf* a = component(m, f, limit.component)
+    cdef Buf* b = component(m, f, limit.component + 1)
+    cdef Win* w = &m.wins[f.chain_win]
+    cdef Bounds scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
+    cdef int slot = f.levels[level_of(m, f, limit.component)].slot, i, k, r
+    cdef int64_t* out = f.limit[limit.component]
+    cdef int64_t last
+    cdef Flat* body
+    cdef Buf* end = component(m, f, f.n_levels - 1)
+    cdef const int64_t* clock = a.pos if w.count else a.ts
+    cdef Py_ssize_t first = max(end.lo, m.first), upto = min(end.hi, m.last), j, p = b.lo
+    if first >= upto:
+        return 0
+    last = sat_sub((end.pos if w.count else end.ts)[first], w.size)  # what the ends at hand can reach
+    for j in range(first_above(clock, a.lo, a.hi, last, True, a.lo), f.upto_at[limit.component][upto - 1]):
+        m.cur[slot] = j
+        m.negation_tests += 1
+        r = tick(m)
+        if r < 0:
+            return r
+        scope.lo_order = a.order_[j]
+        if w.count:
+            scope.hi_pos = sat_add(a.pos[j], w.size)
+        else:
+            scope.hi_ts = sat_add(a.ts[j], w.size)
+        for i in range(g.n_ways):
+            r = jumps(m, &g.ways[i], &scope)
+            if r < 0:
+                return r
+            if r == 0:
+                continue
+            body, last = &m.flats[g.ways[i].flat], INT64_MIN
+            for k in range(body.n_levels):
+                last = max(last, order_of(m, body.levels[k].slot))
+            p = first_above(b.order_, b.lo, b.hi, last, False, p)
+            out[j] = min(out[j], p)
+    return 0
+
 # keys
 
 

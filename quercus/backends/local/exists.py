@@ -5,12 +5,13 @@ What the plan says is done: an index where it says `index`, a search match by ma
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from quercus.backends.local.code import as_float
-from quercus.backends.local.specs import PAID, EndSpec, JumpSpec, WaySpec
+from quercus.backends.local.specs import PAID, EndSpec, JumpSpec, NegationSpec, Program, WaySpec
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.exists import Around, Tie, Way, way_of
@@ -77,3 +78,30 @@ def _jump(c: Compiler, b: t.Buffer, ties: tuple[Tie, ...], seen: dict[str, Name]
     if key not in c.program.keys:
         c.program.keys.append(key)
     return JumpSpec(c.program.keys.index(key), listed)
+
+
+# Limits of chains -----------------------------------------------------------------------------------------------------
+
+
+def limited(g: NegationSpec, slots: list[int]) -> int | None:
+    """The component of a chain whose event alone decides where the first match of a negation after it ends.
+
+    Then it also decides which events of the next component can follow.
+    """
+    if g.left or g.right or g.exclude_slots or g.exclude_sets:
+        return None
+    for i, (a, b) in enumerate(pairwise(slots)):
+        if g.after == [([a], [])] and g.before == [([b], [])]:
+            jumps = all(w.method in ("next", "key", "jumps") for w in g.ways)
+            tied = {slot for w in g.ways for j in w.jumps for _, slot, _, _ in j.ties}
+            return i if jumps and tied <= {a} else None
+    return None
+
+
+def negated_sequence(program: Program, g: NegationSpec) -> list[int] | None:
+    """The buffers of one SEQ of leaves without conditions: pointers from each to the next say where it ends."""
+    if len(g.ways) != 1 or any(j.ties for j in g.ways[0].jumps):
+        return None
+    levels = program.flats[g.ways[0].flat].levels
+    ordered = all(len(level.after) == k and level.previous < 0 for k, level in enumerate(levels))
+    return [program.slots[level.slot] for level in levels] if ordered else None

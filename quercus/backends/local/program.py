@@ -7,8 +7,6 @@ only what compares variables is left for the matcher.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from quercus.backends.local import exists
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
@@ -280,7 +278,7 @@ class Compiler:
         return self.code.predicate(e, seen, chosen, over=over)
 
     def _chain(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
-        """Notice a SEQ of plain components in one window; leaf negations between neighbours become limits."""
+        """Notice a SEQ of plain components in one window; negations that its neighbours decide become limits."""
         order = [b.var for b in f.buffers if names[b.var].slots]
         slots = [names[v].slots[0] for v in order]
         total = all((a, b) in f.before for i, a in enumerate(order) for b in order[i + 1 :])
@@ -294,22 +292,16 @@ class Compiler:
         spec.chain = window
         for level in spec.levels:
             for number in list(level.negations):
-                limit = self._limit(self.program.negations[number], slots)
-                if limit is not None:
-                    level.negations.remove(number)
-                    spec.limits.append(limit)
-
-    def _limit(self, g: NegationSpec, slots: list[int]) -> tuple[int, list[int]] | None:
-        """(component, buffers), when nothing but a SEQ of leaves without conditions is negated between neighbours."""
-        if len(g.ways) != 1 or g.left or g.right or g.exclude_slots or g.exclude_sets:
-            return None
-        levels = self.program.flats[g.ways[0].flat].levels
-        bare = g.ways[0].method in ("next", "jumps") and not any(j.ties for j in g.ways[0].jumps)
-        ordered = all(len(level.after) == k and level.previous < 0 for k, level in enumerate(levels))
-        for i, (a, b) in enumerate(pairwise(slots)):
-            if bare and ordered and g.after == [([a], [])] and g.before == [([b], [])]:
-                return i, [self.program.slots[level.slot] for level in levels]
-        return None
+                g = self.program.negations[number]
+                where = exists.limited(g, slots)
+                if where is None:
+                    continue
+                level.negations.remove(number)
+                buffers = exists.negated_sequence(self.program, g)
+                if buffers is None:
+                    spec.jump_limits.append((where, number))
+                else:
+                    spec.limits.append((where, buffers))
 
     # negations
 

@@ -147,7 +147,8 @@ class FlatSpec:
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
     limits: list[tuple[int, list[int]]] = field(
         factory=list
-    )  # of a chain: (component, buffers of the SEQ negated after it)
+    )  # of a chain: (component, buffers of a SEQ negated after it)
+    jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
