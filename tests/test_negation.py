@@ -341,6 +341,17 @@ def test_every_method_answers_as_the_reference_does_at_length(first: int, monkey
                 assert sample.answer() == expected, str(sample)
 
 
+@pytest.mark.parametrize("build", [AT_ONCE, NEVER])
+@pytest.mark.parametrize(("first", "left"), [(5, 0), (4, 1)])
+def test_a_scope_as_long_as_the_window_holds_a_match_as_long(
+    first: int, left: int, build: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exists, "BUILD", build)
+    plan = plan_of("AND(A a, !SEQ(C x, D y, x.v <= y.v))", "5")
+    events = [{"ts": ts, "type": type_, "v": 1} for ts, type_ in ((first, "C"), (10, "D"), (10, "A"))]
+    assert len(plan.run(events)) == left
+
+
 # Keys ---------------------------------------------------------------------------------------------------------------
 
 

@@ -76,7 +76,7 @@ cdef int first_of(Machine* m, Jump* jump, Buf* buf, Py_ssize_t lo, Py_ssize_t hi
             j = first_above(keys.members, keys.start[group], keys.start[group + 1], lo, True, keys.start[group])
             while j < keys.start[group + 1] and keys.members[j] < hi:
                 m.compared += 1
-                i = keys.members[j]
+                i = at(keys.members, j, buf.n)
                 if neg < 0 or not excluded(m, neg, at(buf.row, i, buf.n)):
                     out[0] = i
                     return 1
@@ -317,8 +317,8 @@ cdef int latest(Machine* m, Way* way, Bounds* scope) noexcept nogil:
             j = first_above(keys.members, keys.start[group], keys.start[group + 1], hi, True, keys.start[group]) - 1
             if j < keys.start[group] or keys.members[j] < lo:
                 continue
-            e = keys.members[j]
-        pos = end.start_pos[e]
+            e = at(keys.members, j, buf.n)
+        pos = at(end.start_pos, e, end.upto)
         if pos == INT64_MIN or pos < scope.lo_pos or end.start_ts[e] < scope.lo_ts:
             continue
         if (pos if m.by_arrival else end.start_ts[e]) > scope.lo_order or scope.lo_order == INT64_MIN:
