@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import growth, measure, peers
+from benchmarks import growth, measure, negations, peers
 from benchmarks.streams import FOLDER, stream
 from benchmarks.workloads import COUNTED, WORKLOADS, Workload
 
@@ -135,11 +135,20 @@ def main() -> None:
         print_growth(title, grown[title])
     print("\nGrowth is measured after larger runs, when malloc keeps freed memory: large outputs then cost fewer")
     print("page faults, and the same query may take a third less than in the first table.")
+    negated = negations.compared(few)
+    negations.show(negated)
     small = growth.small(rounds)
     print(f"\n{'compile + run, 100 events':36}{'ms':>11}   (target: under 5)")
     for name, seconds in small.items():
         print(f"{name:36}{1e3 * seconds:11.2f}")
-    results = {"machine": facts, "rounds": rounds, "workloads": workloads, "growth": grown, "small": small}
+    results = {
+        "machine": facts,
+        "rounds": rounds,
+        "workloads": workloads,
+        "growth": grown,
+        "negations": negated,
+        "small": small,
+    }
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n")
 

@@ -35,7 +35,7 @@ def compile(
     """Compile a query to a plan, or raise `QueryError` with the place and what to do.
 
     `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries
-    run. `without` names rewrite rules to leave out.
+    run; "iterative" searches every negated one match by match. `without` names rewrite rules to leave out.
 
     >>> import quercus as qc
     >>> plan = qc.compile("PATTERN SEQ(A a, B b, a.x = b.x) WITHIN 1 min", qc.Schema({"x": "int64"}))

@@ -18,9 +18,9 @@ from quercus.compiler.nested import choose_strategy, positive_strategy
 from quercus.compiler.pipeline import bottom_up
 from quercus.compiler.rules.and_kleene_orders import and_kleene_orders
 from quercus.compiler.scope import Placed, inner_negations, negations
+from quercus.ir import exists, text
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
-from quercus.ir import text
 from quercus.ir import tree as t
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ class _Planner:
         # Of negated bodies too: what ties those to the match must not lean on a branch that was not taken.
         bodies = (n.body for n in p.walk(q.pattern) if isinstance(n, p.Not))
         self.absent = frozenset().union(p.can_be_absent(q.pattern), *(p.can_be_absent(b) for b in bodies))
+        self.types: dict[str, frozenset[str]] = {}
+        for leaf in p.leaves(q.pattern, negated=True):
+            type_ = leaf.leaf.type if isinstance(leaf, p.Kleene) else leaf.type
+            self.types[leaf.var] = self.types.get(leaf.var, frozenset()) | set(schema.accepts(type_))
         self.unions = count(1)
         self.known = tuple(c for c in q.where if x.is_equality(c))  # what holds around the negation being placed
         self.placed: dict[tuple[int, ...], Placed] = {}
@@ -286,7 +290,9 @@ class _Planner:
         bounds = {v for g in (*scope.after, *scope.before) for v in g} | set(excludes)
         correlated = self.correlated([c for c in n.where if c not in local], local, bounds | inside)
         needs = bounds | _outer_names(evolve(n, where=correlated))
-        strategy, reason = choose_strategy(n, placed, self.nested)
+        barred = frozenset().union(*(self.types[v] for v in excludes))
+        around = exists.Around(self.kleene, self.absent, barred)
+        strategy, reason = choose_strategy(body.node, correlated, self.all - inside, around, self.nested)
         inner = body.rows
         work = cost.probe(1.0, inner) if strategy == "index" else inner + cost.COMPARE
         negation = t.Negation(

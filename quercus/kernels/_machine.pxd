@@ -10,6 +10,7 @@ from quercus.kernels.memory cimport give, take
 
 cdef extern from *:
     """
+    #include <stdint.h>
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
@@ -17,6 +18,10 @@ cdef extern from *:
     #define c_div(a, b) ((a) / (b))
     #define lowest_bit(w) __builtin_ctzll(w)
     #define count_bits(w) __builtin_popcountll(w)
+    static inline uint64_t mixed(uint64_t h, int64_t v) {
+        h = (h ^ (uint64_t) v) * 0x9E3779B97F4A7C15u;  /* wraps around */
+        return h ^ (h >> 29);
+    }
     """
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
@@ -25,6 +30,7 @@ cdef extern from *:
     double c_div(double a, double b) noexcept nogil
     int lowest_bit(uint64_t w) noexcept nogil
     int count_bits(uint64_t w) noexcept nogil
+    uint64_t mixed(uint64_t h, int64_t v) noexcept nogil
 
 cdef enum:
     NULL_, CONST_I, CONST_F, LOAD_I, LOAD_F, TO_F, ADD_I, SUB_I, MUL_I, MOD_I, NEG_I, ABS_I, ADD_F, SUB_F, MUL_F, DIV_F, MOD_F, NEG_F
@@ -123,11 +129,15 @@ cdef struct Pair:           # two sets whose elements must be in order, be diffe
     int col_a
     int col_b
 
-cdef struct Limit:          # a negated leaf between a component and the next
+cdef struct Limit:          # a negated SEQ of leaves between a component and the next
     int component
-    int buf
-    int64_t* after          # for each event of the component: the first later negated event
-    int64_t* beyond         # for each negated event: the first event of the next component beyond it
+    Ints bufs
+    int64_t* after          # for each event of the component: the first later event of the first leaf
+    int64_t** beyond        # for each event of a leaf: the first later one of the next leaf, at last of the next component
+
+cdef struct JumpLimit:      # a negation between a component and the next that the component's event decides
+    int component
+    int neg
 
 cdef struct Flat:
     int n_levels
@@ -152,6 +162,8 @@ cdef struct Flat:
     int trail_set
     int n_limits
     Limit* limits
+    int n_jump_limits
+    JumpLimit* jump_limits
     Py_ssize_t scratch      # of the pointers below: how many there are in all, for the data at hand
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
@@ -167,6 +179,52 @@ cdef struct Group:
     Ints slots
     Ints sets
 
+cdef enum:                  # how a body of a negation is answered
+    BY_SEARCH, BY_JUMPS, BY_LATEST
+
+cdef enum:                  # when an index that must be built is: never, when searches have cost as much, at the first test
+    BUILD_NEVER, BUILD_PAID, BUILD_AT_ONCE
+
+cdef struct Tie:            # a leaf's column equals one of the match
+    int col
+    int slot
+    int outer
+    bint floats
+
+cdef struct Jump:           # among which events a leaf's first is looked for: all, or those of a key
+    int keys
+    int n_ties
+    Tie* ties
+
+cdef struct Keys:           # a buffer's events by the values of some columns
+    int buf
+    Ints cols
+    bint built
+    int64_t debt            # events that were passed over since the data was loaded, for want of this index
+    int64_t mask
+    int64_t* table          # hash -> group + 1
+    int64_t* group_of       # by event; -1 where a column is null
+    int64_t* start          # by group: where its events begin
+    int64_t* members        # events by group, in order
+
+cdef struct End:            # for each event that can be a body's last: the latest start of a match that ends there or before
+    int flat                # binds that event first
+    Jump key
+    int64_t* start_pos      # INT64_MIN: no match
+    int64_t* start_ts
+    Py_ssize_t begin        # what is there: events [begin, upto) of the buffer
+    Py_ssize_t upto
+    int64_t debt            # comparisons of searches since the last part was built
+    int64_t work            # comparisons that building has cost, of how many events
+    int64_t done
+
+cdef struct Way:            # how one body of a negation is answered
+    int method
+    int flat
+    Jump* jumps             # of each level
+    int n_ends
+    End* ends
+
 cdef struct Neg:
     int n_after
     Group* after
@@ -174,7 +232,8 @@ cdef struct Neg:
     Group* before
     int left                # 0: a neighbour is always there, 1: end - window
     int right               # 0, 1: start + window, 2: end
-    Ints bodies
+    int n_ways
+    Way* ways
     Ints ex_slots
     Ints ex_sets
 
@@ -216,6 +275,10 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Set* sets
     int n_sets
     Neg* negs
+    int n_negs
+    Keys* keys
+    int n_keys
+    int build_indexes
     Flat* flats
     int n_flats
     bint count_window
@@ -232,6 +295,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t deadline
     int64_t compared
     int64_t bound
+    int64_t negation_tests
     int64_t ticks
     Py_ssize_t first        # the part of the outermost component's buffer that this run looks at
     Py_ssize_t last

@@ -2,8 +2,8 @@
 
 It keeps no partial results: memory is the input and the output. A component's range comes from order, windows and scope by search in
 the buffer; predicates run as small typed programs. Kleene sets are completed when everything else is bound: maximal sets are runs of
-the candidates (one set), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are searched the same way,
-inside their scope, until the first match.
+the candidates (one set), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are answered by
+existence indexes, or searched the same way, inside their scope, until the first match.
 """
 
 
@@ -46,6 +46,7 @@ include "match_sets.pxi"
 include "match_search.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
+include "match_exists.pxi"
 include "match_chain.pxi"
 include "match_trail.pxi"
 
@@ -97,12 +98,18 @@ cdef class Matcher:
             self.m.sets[i].slot, self.m.sets[i].least = s.slot, s.least
             self.m.sets[i].slots, self.m.sets[i].after, self.m.sets[i].before = self._ints(s.slots), self._ints(s.after), self._ints(s.before)
             self.m.sets[i].distinct, self.m.sets[i].preds, self.m.sets[i].wins = self._ints(s.distinct), self._ints(s.preds), self._ints(s.windows)
-        self.m.negs = <Neg*> self._alloc(len(program.negations) * sizeof(Neg))
+        self.m.build_indexes = program.build_indexes
+        self.m.n_keys = len(program.keys)
+        self.m.keys = <Keys*> self._alloc(self.m.n_keys * sizeof(Keys))
+        for i, (buf, cols) in enumerate(program.keys):
+            self.m.keys[i].buf, self.m.keys[i].cols = buf, self._ints(cols)
+        self.m.n_negs = len(program.negations)
+        self.m.negs = <Neg*> self._alloc(self.m.n_negs * sizeof(Neg))
         for i, g in enumerate(program.negations):
             self.m.negs[i].left, self.m.negs[i].right = g.left, g.right
             self.m.negs[i].n_after, self.m.negs[i].after = len(g.after), self._groups(g.after)
             self.m.negs[i].n_before, self.m.negs[i].before = len(g.before), self._groups(g.before)
-            self.m.negs[i].bodies = self._ints(g.bodies)
+            self.m.negs[i].n_ways, self.m.negs[i].ways = len(g.ways), self._ways(g.ways)
             self.m.negs[i].ex_slots, self.m.negs[i].ex_sets = self._ints(g.exclude_slots), self._ints(g.exclude_sets)
         self.m.flats = <Flat*> self._alloc(len(program.flats) * sizeof(Flat))
         for i, f in enumerate(program.flats):
@@ -135,8 +142,13 @@ cdef class Matcher:
             f.chain_win = self.m.sets[f.trail_set].wins.v[0]
         f.n_limits = len(source.limits)
         f.limits = <Limit*> self._alloc(f.n_limits * sizeof(Limit))
-        for j, (where, buf) in enumerate(source.limits):
-            f.limits[j].component, f.limits[j].buf = where, buf
+        for j, (where, bufs) in enumerate(source.limits):
+            f.limits[j].component, f.limits[j].bufs = where, self._ints(bufs)
+            f.limits[j].beyond = <int64_t**> self._alloc(len(bufs) * sizeof(int64_t*))
+        f.n_jump_limits = len(source.jump_limits)
+        f.jump_limits = <JumpLimit*> self._alloc(f.n_jump_limits * sizeof(JumpLimit))
+        for j, (where, neg) in enumerate(source.jump_limits):
+            f.jump_limits[j] = JumpLimit(where, neg)
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.lows = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
@@ -158,6 +170,7 @@ cdef class Matcher:
         """The data of the program: whatever was loaded before is let go."""
         cdef int i
         self._keep = []
+        forget_indexes(&self.m)
         if len(data.buffers) != self.m.n_bufs or len(data.columns) != self.m.n_cols or len(data.maps) != self.m.n_maps:
             raise ValueError("not the data of this program")
         self.m.const_i, self.m.const_f = self._int64(data.const_i), self._float64(self._const_f)
@@ -177,7 +190,7 @@ cdef class Matcher:
 
     cdef _chain_memory(self):
         """One piece of memory for the pointers of any chain: one runs at a time."""
-        cdef int i, j
+        cdef int i, j, k
         cdef size_t size = 0
         cdef Flat* f
         for i in range(self.m.n_flats):
@@ -188,7 +201,9 @@ cdef class Matcher:
             for j in range(f.n_levels):
                 f.scratch += 3 * component(&self.m, f, j).n
             for j in range(f.n_limits):
-                f.scratch += component(&self.m, f, f.limits[j].component).n + self.m.bufs[f.limits[j].buf].n
+                f.scratch += component(&self.m, f, f.limits[j].component).n
+                for k in range(f.limits[j].bufs.n):
+                    f.scratch += self.m.bufs[f.limits[j].bufs.v[k]].n
             size = max(size, f.scratch * sizeof(int64_t))
         if size > self._scratch_size:
             give(self._scratch, self._scratch_size)
@@ -200,7 +215,7 @@ cdef class Matcher:
 
     cdef void _share_out(self, Flat* f) noexcept nogil:
         """The memory for the pointers of one chain."""
-        cdef int i, j
+        cdef int i, j, k
         cdef Py_ssize_t n_last = component(&self.m, f, f.n_levels - 1).n
         cdef int64_t* at_ = self._scratch
         f.from_at = at_
@@ -221,8 +236,14 @@ cdef class Matcher:
             i = f.limits[j].component
             f.limits[j].after = at_
             at_ += component(&self.m, f, i).n
-            f.limits[j].beyond = at_
-            at_ += self.m.bufs[f.limits[j].buf].n
+            for k in range(f.limits[j].bufs.n):
+                f.limits[j].beyond[k] = at_
+                at_ += self.m.bufs[f.limits[j].bufs.v[k]].n
+            if f.limit[i] == NULL:
+                f.limit[i] = at_
+                at_ += component(&self.m, f, i).n
+        for j in range(f.n_jump_limits):
+            i = f.jump_limits[j].component
             if f.limit[i] == NULL:
                 f.limit[i] = at_
                 at_ += component(&self.m, f, i).n
@@ -253,6 +274,30 @@ cdef class Matcher:
             r[i].slots, r[i].sets = self._ints(slots), self._ints(sets)
         return r
 
+    cdef Way* _ways(self, ways) except NULL:
+        cdef Way* r = <Way*> self._alloc(len(ways) * sizeof(Way))
+        cdef int i, j
+        for i, w in enumerate(ways):
+            r[i].method = BY_LATEST if w.method == "latest" else BY_SEARCH if w.method == "search" else BY_JUMPS
+            r[i].flat = w.flat
+            r[i].jumps = <Jump*> self._alloc(len(w.jumps) * sizeof(Jump))
+            for j, jump in enumerate(w.jumps):
+                r[i].jumps[j] = self._jump(jump)
+            r[i].n_ends = len(w.ends)
+            r[i].ends = <End*> self._alloc(len(w.ends) * sizeof(End))
+            for j, end in enumerate(w.ends):
+                r[i].ends[j].flat, r[i].ends[j].key = end.flat, self._jump(end.jump)
+        return r
+
+    cdef Jump _jump(self, jump) except *:
+        cdef Jump r
+        cdef int i
+        r.keys, r.n_ties = jump.keys, len(jump.ties)
+        r.ties = <Tie*> self._alloc(r.n_ties * sizeof(Tie))
+        for i, (col, slot, outer, floats) in enumerate(jump.ties):
+            r.ties[i] = Tie(col, slot, outer, floats)
+        return r
+
     cdef const int64_t* _int64(self, a) except? NULL:
         cdef const int64_t[::1] v = a
         self._keep.append(a)
@@ -276,6 +321,8 @@ cdef class Matcher:
                 free(self.m.sets[i].elems)
                 free(self.m.sets[i].cands)
         give(self._scratch, self._scratch_size)
+        if self.m.negs != NULL:
+            forget_indexes(&self.m)
         if self._pool is not None:
             for address in self._pool:
                 free(<void*> address)
@@ -343,7 +390,7 @@ cdef class Matcher:
         cdef int i
         self.m.n_matches, self.m.max_matches = 0, max_matches
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
-        self.m.compared = self.m.bound = self.m.ticks = 0
+        self.m.compared = self.m.bound = self.m.negation_tests = self.m.ticks = 0
         self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
         if self.m.outs == NULL:
             raise MemoryError()
@@ -370,8 +417,11 @@ cdef class Matcher:
 
     @property
     def counters(self):
-        """Exact counts of the last run: candidates looked at, components bound."""
-        return {"compared": self.m.compared, "bound": self.m.bound, "matches": self.m.n_matches}
+        """Exact counts of the last run: candidates looked at, components bound, negations tested on a match."""
+        return {
+            "compared": self.m.compared, "bound": self.m.bound, "negation tests": self.m.negation_tests,
+            "matches": self.m.n_matches,
+        }
 
     cdef _take(self, Out* o):
         cdef int64_t* v = o.v

@@ -25,26 +25,36 @@ cdef void point_limits(Machine* m, Flat* f) noexcept nogil:
     cdef Buf* a
     cdef Buf* b
     cdef Buf* x
-    cdef Py_ssize_t j, lo, hi
+    cdef Py_ssize_t j, lo, hi, first, last
     cdef int64_t p
-    for k in range(f.n_limits):
-        i = f.limits[k].component
+    cdef Limit* limit
+    cdef Buf* y
+    for k in range(f.n_limits + f.n_jump_limits):
+        i = f.limits[k].component if k < f.n_limits else f.jump_limits[k - f.n_limits].component
         for j in range(f.lows[i], f.highs[i]):
             f.limit[i][j] = component(m, f, i + 1).hi
     for k in range(f.n_limits):
-        i = f.limits[k].component
-        lo, hi = f.lows[i], f.highs[i]
+        limit = &f.limits[k]
+        lo, hi = f.lows[limit.component], f.highs[limit.component]
         if lo >= hi:
             continue
-        a, b, x = component(m, f, i), component(m, f, i + 1), &m.bufs[f.limits[k].buf]
-        first_later(a.order_, lo, hi, x.order_, x.lo, x.hi, f.limits[k].after)
-        first_later(
-            x.order_, f.limits[k].after[lo], min(f.limits[k].after[hi - 1] + 1, x.hi), b.order_, b.lo, b.hi, f.limits[k].beyond
-        )
+        a, b, x = component(m, f, limit.component), component(m, f, limit.component + 1), &m.bufs[limit.bufs.v[0]]
+        first_later(a.order_, lo, hi, x.order_, x.lo, x.hi, limit.after)
+        first, last = limit.after[lo], min(limit.after[hi - 1] + 1, x.hi)
+        for i in range(limit.bufs.n):
+            x = &m.bufs[limit.bufs.v[i]]
+            y = &m.bufs[limit.bufs.v[i + 1]] if i + 1 < limit.bufs.n else b
+            first_later(x.order_, first, last, y.order_, y.lo, y.hi, limit.beyond[i])
+            first, last = limit.beyond[i][first] if first < last else y.hi, min(limit.beyond[i][last - 1] + 1, y.hi) if first < last else y.hi
         for j in range(lo, hi):
-            p = f.limits[k].after[j]
-            if p < x.hi and f.limits[k].beyond[p] < f.limit[i][j]:
-                f.limit[i][j] = f.limits[k].beyond[p]
+            p = limit.after[j]
+            for i in range(limit.bufs.n):
+                if p >= m.bufs[limit.bufs.v[i]].hi:
+                    break
+                p = limit.beyond[i][p]
+            else:
+                if p < f.limit[limit.component][j]:
+                    f.limit[limit.component][j] = p
 
 
 cdef void point(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
@@ -104,6 +114,10 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     if begin >= stop:
         return 0
     point(m, f, begin, stop)
+    for r in range(f.n_jump_limits):
+        n = point_by_jumps(m, f, &f.jump_limits[r])
+        if n < 0:
+            return n
     for e in range(begin, stop, BATCH):
         hi = min(e + BATCH, stop)
         if e <= sample < hi:

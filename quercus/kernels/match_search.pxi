@@ -242,6 +242,7 @@ cdef int exists(Machine* m, int neg) noexcept nogil:
     cdef Neg* g = &m.negs[neg]
     cdef Bounds b = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
     cdef int i, r
+    m.negation_tests += 1
     if g.ex_slots.n or g.ex_sets.n:
         b.neg = neg
     if not edge(m, g.after, g.n_after, True, &b.lo_order) and g.left:
@@ -254,8 +255,8 @@ cdef int exists(Machine* m, int neg) noexcept nogil:
             b.hi_pos = sat_add(m.start_pos, m.window_size) if g.right == 1 else m.end_pos
         else:
             b.hi_ts = sat_add(m.start_ts, m.window_size) if g.right == 1 else m.end_ts
-    for i in range(g.bodies.n):
-        r = search(m, &m.flats[g.bodies.v[i]], 0, &b)
+    for i in range(g.n_ways):
+        r = has_match(m, &g.ways[i], &b)
         if r != 0:
             return r
     return 0

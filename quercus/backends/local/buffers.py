@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
-from quercus.backends.local.flat import Flat, is_local
 from quercus.backends.local.specs import BufferData, BufferSpec, Index
 from quercus.ir import tree as t
+from quercus.ir.flat import Flat, is_local
 from quercus.kernels import gather, group
 
 

@@ -48,8 +48,8 @@ class Code:
     def pair_columns(self, a: x.Column, m: Name, b: x.Column, n: Name) -> tuple[int, int, int]:
         """The kind of set pair that compares two columns, and the columns; as floats where either is one."""
         if "float64" not in (a.type, b.type):
-            return 2, self._column(a, m), self._column(b, n)
-        return 3, self._column(_as_float(a), m), self._column(_as_float(b), n)
+            return 2, self.column(a, m), self.column(b, n)
+        return 3, self.column(as_float(a), m), self.column(as_float(b), n)
 
     # code
 
@@ -142,11 +142,14 @@ class Code:
             self._op("const_i", len(self.program.const_i) - 1)
 
     def _load(self, e: x.Expr, n: Name, slot: int) -> None:
-        self._op(f"load_{_suffix(e.type)}", slot, self._column(e, n))
+        self._op(f"load_{_suffix(e.type)}", slot, self.column(e, n))
 
-    def _column(self, e: x.Expr, n: Name) -> int:
+    def column(self, e: x.Expr, n: Name) -> int:
         """The column of an expression over one variable, over the variable's whole buffer."""
-        spec = ColumnSpec(n.buffer, _anonymous(e))
+        return self.column_of(e, n.buffer)
+
+    def column_of(self, e: x.Expr, buffer: int) -> int:
+        spec = ColumnSpec(buffer, _anonymous(e))
         if spec not in self._columns:
             self._columns[spec] = len(self.program.columns)
             self.program.columns.append(spec)
@@ -183,11 +186,12 @@ class Code:
             kind = self.schema.attribute("", e.attr) or "float64"
         if e.type == "string" and e.name in ("min", "max"):
             self.program.ordered_texts = True
-        column = self._column(x.Column(e.var, e.attr, kind), n)
+        column = self.column(x.Column(e.var, e.attr, kind), n)
         self._op(f"group_{_suffix(e.type)}", n.set, column * 8 + match.GROUP_FUNCTIONS.index(e.name))
 
 
-def _as_float(c: x.Column) -> x.Expr:
+def as_float(c: x.Expr) -> x.Expr:
+    """The same value, as a float."""
     return c if c.type == "float64" else x.Arithmetic("*", c, x.Const(1.0, "float64"), "float64")
 
 

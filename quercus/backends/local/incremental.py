@@ -20,7 +20,6 @@ from quercus.backends.local.conform import conforms
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
 from quercus.backends.local.fill import column, numbers, valid
-from quercus.backends.local.flat import flatten
 from quercus.backends.local.history import History, Piece, taken
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
@@ -28,8 +27,9 @@ from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
-from quercus.backends.local.specs import ColumnData, FlatSpec, Index, Program
+from quercus.backends.local.specs import NEVER, ColumnData, FlatSpec, Index, Program
 from quercus.errors import LimitExceeded
+from quercus.ir.flat import flatten
 from quercus.kernels import match
 from quercus.kernels.route import Router
 from quercus.plan import Plan
@@ -99,6 +99,7 @@ class Engine:
             searches.append((plain, chain, v.mode, -1 if level is None else compiler.program.slots[level.slot]))
             modes.add(v.mode)
         self.program: Program = compiler.program
+        self.program.build_indexes = NEVER  # over buffers that change with every batch
         self.searches = searches
         own = [self.program.flats[max(plain, chain)] for plain, chain, _, _ in searches]
         self.found: list[FlatSpec] = own

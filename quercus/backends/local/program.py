@@ -7,11 +7,9 @@ only what compares variables is left for the matcher.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
+from quercus.backends.local import exists
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
-from quercus.backends.local.flat import Flat, FlatNegation
 from quercus.backends.local.release import Variant
 from quercus.backends.local.specs import (
     BufferSpec,
@@ -26,6 +24,7 @@ from quercus.backends.local.specs import (
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
+from quercus.ir.flat import Flat, FlatNegation
 from quercus.schema import Schema
 
 
@@ -35,16 +34,22 @@ class Compiler:
     def __init__(self, tree: t.Tree, schema: Schema, buffers: list[BufferSpec], *, key_holds: bool) -> None:
         w = tree.window
         self.program = Program(schema.ties == "arrival", w.kind == "count", _size(w), list(buffers))
+        self.program.build_indexes = exists.BUILD
         self.tree, self.key_holds = tree, key_holds
         self.code = Code(self.program, schema)
 
-    def flat(self, f: Flat, outer: dict[str, Name], *, root: bool, variant: Variant | None = None) -> int:
-        """Compile an alternative; returns its number. A stream's `variant` says where a search starts."""
+    def flat(
+        self, f: Flat, outer: dict[str, Name], *, root: bool, first: str | None = None, variant: Variant | None = None
+    ) -> int:
+        """Compile an alternative; returns its number.
+
+        `first` is bound before all others; a stream's `variant` says where a search starts.
+        """
         spec, number = FlatSpec(root), len(self.program.flats)
         self.program.flats.append(spec)
         names = {b.var: self._name(b, root) for b in f.buffers}
         seen = outer | names
-        order = [v for v in _binding_order(f, names, variant, root=root) if names[v].slots]
+        order = [v for v in _binding_order(f, names, variant, root=root, first=first) if names[v].slots]
         level_of = self._levels(spec, f, names, order, variant)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
         spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
@@ -80,7 +85,7 @@ class Compiler:
         return len(self.program.slots) - 1
 
     def _name(self, b: t.Buffer, root: bool) -> Name:
-        buffer = self._buffer_of(b)
+        buffer = self.buffer_of(b)
         if not b.kleene or (not root and b.most is None):  # inside a negation, one element is enough
             return Name(b.var, buffer, (self._slot(buffer),), None, None)
         slots = tuple(self._slot(buffer) for _ in range(b.most)) if b.most is not None else ()
@@ -88,10 +93,10 @@ class Compiler:
         self.program.sets.append(SetSpec(element, b.least, list(slots)))
         return Name(b.var, buffer, slots, len(self.program.sets) - 1, element)
 
-    def _buffer_of(self, b: t.Buffer) -> int:
+    def buffer_of(self, b: t.Buffer) -> int:
         return self.program.buffers.index(spec_of(b, self.tree))
 
-    def _holds(self, e: x.Expr) -> bool:
+    def holds(self, e: x.Expr) -> bool:
         """Whether an equality is what the found key says: then it holds inside every segment."""
         key = self.tree.key
         if key is None or self.tree.partition_by or not self.key_holds or not x.is_equality(e):
@@ -185,7 +190,7 @@ class Compiler:
         if isinstance(e, x.Same):
             self._same(spec, e, names, seen, level_of)
             return
-        if self._holds(e):
+        if self.holds(e):
             return
         named = x.variables(e)
         own = next((names[v] for v in named if v in names and names[v].set is not None), None)
@@ -297,7 +302,7 @@ class Compiler:
         return self.code.predicate(e, seen, chosen, over=over)
 
     def _chain(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
-        """Notice a SEQ of plain components in one window; leaf negations between neighbours become limits."""
+        """Notice a SEQ of plain components in one window; negations that its neighbours decide become limits."""
         order = [b.var for b in f.buffers if names[b.var].slots]
         slots = [names[v].slots[0] for v in order]
         total = all((a, b) in f.before for i, a in enumerate(order) for b in order[i + 1 :])
@@ -311,10 +316,16 @@ class Compiler:
         spec.chain = window
         for level in spec.levels:
             for number in list(level.negations):
-                limit = self._limit(self.program.negations[number], slots)
-                if limit is not None:
-                    level.negations.remove(number)
-                    spec.limits.append(limit)
+                g = self.program.negations[number]
+                where = exists.limited(g, slots)
+                if where is None:
+                    continue
+                level.negations.remove(number)
+                buffers = exists.negated_sequence(self.program, g)
+                if buffers is None:
+                    spec.jump_limits.append((where, number))
+                else:
+                    spec.limits.append((where, buffers))
 
     def _trail(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> int | None:
         """The set at the end of a SEQ of plain components, where nothing but order and one window binds it to them."""
@@ -323,6 +334,8 @@ class Compiler:
             return None
         if (len(order) > 1 and spec.chain is None) or any(k.preds or k.negations for k in spec.levels):
             return None
+        if spec.jump_limits:
+            return None
         s, slots = self.program.sets[spec.sets[0]], [names[v].slots[0] for v in order]
         if s.preds or s.distinct or s.before or s.least != 1 or set(s.after) != set(slots):
             return None
@@ -330,25 +343,15 @@ class Compiler:
             return None
         return spec.sets[0] if set(self.program.windows[s.windows[0]].slots) == set(slots) else None
 
-    def _limit(self, g: NegationSpec, slots: list[int]) -> tuple[int, int] | None:
-        """(component, buffer), when nothing but a leaf without conditions is negated between two neighbours."""
-        if len(g.bodies) != 1 or g.left or g.right or g.exclude_slots or g.exclude_sets:
-            return None
-        body = self.program.flats[g.bodies[0]]
-        bare = len(body.levels) == 1 and not body.levels[0].preds and not body.negations and not body.tests
-        for i, (a, b) in enumerate(pairwise(slots)):
-            if bare and g.after == [([a], [])] and g.before == [([b], [])]:
-                return i, self.program.slots[body.levels[0].slot]
-        return None
-
     # negations
 
     def _negation(
         self, spec: FlatSpec, g: FlatNegation, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
     ) -> None:
         scope = g.scope
-        bodies = [self.flat(b, seen, root=False) for b in g.bodies]
-        excluded = [seen[v] for v in g.excludes]
+        types = {name for b in g.bodies for leaf in b.buffers for name in leaf.accepts}
+        excluded = [n for v in g.excludes if types & set(self.program.buffers[(n := seen[v]).buffer].accepts)]
+        ways = [exists.lower(self, b, seen, g.strategy, {n.buffer for n in excluded}) for b in g.bodies]
         number = len(self.program.negations)
         self.program.negations.append(
             NegationSpec(
@@ -356,9 +359,9 @@ class Compiler:
                 {None: 0, "window": 1, "end": 2}[scope.right],
                 [_group(k, seen) for k in scope.after],
                 [_group(k, seen) for k in scope.before],
-                bodies,
                 [s for n in excluded if n.set is None for s in n.slots],
                 [n.set for n in excluded if n.set is not None],
+                ways,
             )
         )
         named = {v for k in (*scope.after, *scope.before) for v in k} | set(g.excludes) | _outer_names(g)
@@ -387,18 +390,22 @@ def _group(variables: tuple[str, ...], seen: dict[str, Name]) -> tuple[list[int]
     return [s for n in there if n.set is None for s in n.slots], [n.set for n in there if n.set is not None]
 
 
-def _binding_order(f: Flat, names: dict[str, Name], variant: Variant | None, *, root: bool) -> list[str]:
+def _binding_order(
+    f: Flat, names: dict[str, Name], variant: Variant | None, *, root: bool, first: str | None = None
+) -> list[str]:
     """The last component first, then the first, then the rest: matches come out by end, then by start."""
     order = [b.var for b in f.buffers]
     if variant is not None and variant.mode == "first":
-        return sorted(order, key=lambda v: v != variant.pivot)
+        first = variant.pivot
+    if first is not None:
+        return [first, *(v for v in order if v != first)]
     if not root:
         return order
     fixed = [v for v in order if names[v].slots]
     last = next((v for v in fixed if all((u, v) in f.before for u in fixed if u != v)), None)
-    first = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
+    start = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
     pivot = None if variant is None else variant.pivot
-    ends = [v for v in dict.fromkeys((pivot, last, first)) if v is not None]
+    ends = [v for v in dict.fromkeys((pivot, last, start)) if v is not None]
     return [*ends, *(v for v in order if v not in ends)]
 
 

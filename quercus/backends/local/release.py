@@ -12,8 +12,8 @@ from typing import Literal
 
 from attrs import frozen
 
-from quercus.backends.local.flat import Flat, FlatNegation
 from quercus.ir import tree as t
+from quercus.ir.flat import Flat, FlatNegation
 
 Mode = Literal["last", "delayed", "first", "filter"]
 

@@ -13,7 +13,6 @@ from quercus.backends.base import Limits
 from quercus.backends.local.buffers import BufferSource, buffer_specs, segments
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.fill import fill
-from quercus.backends.local.flat import flatten
 from quercus.backends.local.inputs import is_large
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
@@ -21,6 +20,7 @@ from quercus.backends.local.threads import Matchers
 from quercus.errors import LimitExceeded, OutOfOrder
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
+from quercus.ir.flat import flatten
 from quercus.kernels import group, match
 from quercus.plan import Plan
 from quercus.result import Bound, Matches

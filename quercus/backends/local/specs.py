@@ -9,6 +9,10 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from quercus.ir import expr as x
+from quercus.ir.exists import Method
+
+# When existence indexes that must be built are: never; once searches have cost as much; at the first test.
+NEVER, PAID, AT_ONCE = 0, 1, 2
 
 Index = NDArray[np.int64]
 
@@ -93,14 +97,43 @@ class LevelSpec:
 
 
 @define
+class JumpSpec:
+    """Where the first event of a leaf is looked for: all of a buffer (keys -1), or a key's events.
+
+    A tie is (column of the leaf, slot and column of the match, whether as floats).
+    """
+
+    keys: int = -1
+    ties: list[tuple[int, int, int, bool]] = field(factory=list)
+
+
+@define
+class EndSpec:
+    """Of `latest`: an alternative that binds the last event first, and the key of that event."""
+
+    flat: int
+    jump: JumpSpec
+
+
+@define
+class WaySpec:
+    """How one body of a negation is answered: see quercus/ir/exists.py."""
+
+    method: Method
+    flat: int
+    jumps: list[JumpSpec] = field(factory=list)  # of next, key and jumps: one a level
+    ends: list[EndSpec] = field(factory=list)  # of latest
+
+
+@define
 class NegationSpec:
     left: int
     right: int
     after: list[tuple[list[int], list[int]]]
     before: list[tuple[list[int], list[int]]]
-    bodies: list[int]
     exclude_slots: list[int]
     exclude_sets: list[int]
+    ways: list[WaySpec]  # one a body
 
 
 @define
@@ -116,7 +149,8 @@ class FlatSpec:
     slots: list[int] = field(factory=list)
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
-    limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
+    limits: list[tuple[int, list[int]]] = field(factory=list)  # of a chain: (component, buffers of a SEQ negated after)
+    jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
     held: list[int] | None = None  # a match is asked whether it is decided: these sets can grow
     natural: bool = False  # matches come out in the order of the answer
@@ -145,6 +179,8 @@ class Program:
     texts: list[tuple[int, str]] = field(factory=list)  # constants of const_i that stand for a string
     ordered_texts: bool = False  # whether a condition asks which of two strings is less
     maps: list[str] = field(factory=list)  # text functions that run on labels
+    keys: list[tuple[int, tuple[int, ...]]] = field(factory=list)  # (buffer, columns): events that are grouped by a key
+    build_indexes: int = PAID
 
 
 ColumnData = tuple[NDArray[Any], NDArray[np.uint8] | None]  # int64 or float64, and where it is not null

@@ -27,6 +27,7 @@ class FlatNegation:
     scope: t.Scope
     bodies: tuple[Flat, ...]
     excludes: tuple[str, ...]
+    strategy: t.Strategy = "iterative"
 
 
 @frozen
@@ -148,9 +149,12 @@ def _reject(f: Flat, negations: Iterable[t.Negation], outer: frozenset[str]) -> 
         if not _taken(f, g.when):
             continue
         around = f.variables | outer
-        bodies = []
-        for body in _flatten(g.body, around):
-            tied = _tested(body, [t.Predicate(c) for c in g.where], around)
-            bodies.append(evolve(body, predicates=body.predicates + tied))
-        added.append(FlatNegation(g.scope, tuple(bodies), tuple(v for v in g.excludes if v in around)))
+        bodies = flatten_body(g.body, g.where, around)
+        added.append(FlatNegation(g.scope, bodies, tuple(v for v in g.excludes if v in around), g.strategy))
     return evolve(f, negations=f.negations + tuple(added))
+
+
+def flatten_body(body: t.Node, where: tuple[x.Expr, ...], around: frozenset[str]) -> tuple[Flat, ...]:
+    """The alternatives of a negated body, with what ties each to the variables around it."""
+    tied = [t.Predicate(c) for c in where]
+    return tuple(evolve(f, predicates=f.predicates + _tested(f, tied, around)) for f in _flatten(body, around))
