@@ -27,6 +27,7 @@ class Limits:
 
     max_matches: int = 100_000_000
     max_seconds: float | None = None
+    max_state_bytes: int | None = None  # of the internal buffers of joins; None: 4 GiB
 
 
 @runtime_checkable

@@ -84,7 +84,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     level.hint_lo, level.hint_hi = lo, hi
     if level.previous >= 0 and lo <= m.cur[level.previous]:
         lo = m.cur[level.previous] + 1
-    if k == 0 and f.root:
+    if k == 0 and f.root and f.n_joins == 0:
         lo, hi = max(lo, m.first), min(hi, m.last)
     if lo >= hi:
         return 0

@@ -12,6 +12,7 @@ from itertools import pairwise
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
 from quercus.backends.local.flat import Flat, FlatNegation
+from quercus.backends.local.joins import Homes, add_nodes, finish_nodes, joined
 from quercus.backends.local.specs import (
     BufferSpec,
     FlatSpec,
@@ -44,21 +45,26 @@ class Compiler:
         names = {b.var: self._name(b, root) for b in f.buffers}
         seen = outer | names
         order = [v for v in _binding_order(f, names, root=root) if names[v].slots]
-        level_of = self._levels(spec, f, names, order)
+        tree = joined(self.tree.root, f) if root else None
+        if tree is not None:
+            add_nodes(spec, tree, f, names)
+        homes = self._levels(spec, f, names, order)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
         spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
         spec.slots = [s for n in names.values() for s in n.slots]
-        self._windows(spec, f, names)
+        windows = self._windows(spec, f, names)
         self._sets(f, names)
         self._set_pairs(spec, f, names)
         for c in f.predicates:
-            self._predicate(spec, c, names, seen, level_of)
+            self._predicate(spec, c, names, seen, homes)
         for c in f.tests:
             spec.tests.append(self._test(c, seen))
         for g in f.negations:
-            self._negation(spec, g, names, seen, level_of)
+            self._negation(spec, g, names, seen, homes)
+        finish_nodes(spec, self.program, windows)
         if root:
-            self._chain(spec, f, names)
+            if not spec.joins:
+                self._chain(spec, f, names)
             spec.natural = bool(spec.chain is not None and not spec.sets and not spec.counted)
             spec.variables = [n.var for n in names.values() if n.set is None]
             spec.outs = [names[v].slots[0] for v in spec.variables]
@@ -92,11 +98,13 @@ class Compiler:
         assert isinstance(e, x.Compare)
         return e.left in key.columns and e.right in key.columns
 
-    def _levels(self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str]) -> dict[int, int]:
+    def _levels(self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str]) -> Homes:
+        """A level for each slot that no join binds; joins have bound theirs before."""
         types = {b.var: set(b.accepts) for b in f.buffers}
-        level_of: dict[int, int] = {}
-        bound: list[str] = []
+        bound: list[str] = list(spec.joins[-1].variables) if spec.joins else []
         for var in order:
+            if var in bound:
+                continue
             for i, slot in enumerate(names[var].slots):
                 level = LevelSpec(slot, names[var].slots[i - 1] if i else -1)
                 for other in bound:
@@ -107,19 +115,22 @@ class Compiler:
                         level.before.extend(slots)
                     elif types[var] & types[other]:
                         level.distinct.extend(slots)
-                level_of[slot] = len(spec.levels)
                 spec.levels.append(level)
             bound.append(var)
-        return level_of
+        return Homes(spec)
 
-    def _windows(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
+    def _windows(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> list[tuple[list[int], int]]:
+        """Returns the numbers of the windows, each with the slots inside."""
+        found = []
+        bound = spec.joins[-1].slots if spec.joins else []
         for covered, w in f.windows:
             inside = [names[v] for v in names if v in covered]
             number = len(self.program.windows)
             slots = [s for n in inside for s in n.slots]
             sets = [n.set for n in inside if n.set is not None and not n.slots]
             self.program.windows.append(WindowSpec(w.kind == "count", _size(w), slots, sets))
-            before: list[int] = []
+            found.append((slots, number))
+            before = [s for s in bound if s in slots]
             for level in spec.levels:
                 if level.slot in slots:
                     if before:
@@ -127,6 +138,7 @@ class Compiler:
                     before.append(level.slot)
             for s in sets:
                 self.program.sets[s].windows.append(number)
+        return found
 
     def _sets(self, f: Flat, names: dict[str, Name]) -> None:
         types = {b.var: set(b.accepts) for b in f.buffers}
@@ -161,10 +173,10 @@ class Compiler:
     # predicates
 
     def _predicate(
-        self, spec: FlatSpec, e: x.Expr, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+        self, spec: FlatSpec, e: x.Expr, names: dict[str, Name], seen: dict[str, Name], homes: Homes
     ) -> None:
         if isinstance(e, x.Same):
-            self._same(spec, e, names, seen, level_of)
+            self._same(spec, e, names, seen, homes)
             return
         if self._holds(e):
             return
@@ -187,13 +199,14 @@ class Compiler:
                 chosen, over = chosen | {outer.var: outer.element}, outer.set
             number = self.code.predicate(e, seen, chosen, over=over)
             used = [chosen.get(v, seen[v].slots[0] if seen[v].slots else -1) for v in named if v in names]
-            self._place(spec, number, [level_of[s] for s in used])
+            self._place(spec, number, used, homes)
 
-    def _place(self, spec: FlatSpec, number: int, levels: list[int]) -> None:
-        spec.levels[max(levels, default=0)].preds.append(number) if spec.levels else spec.tests.append(number)
+    def _place(self, spec: FlatSpec, number: int, slots: list[int], homes: Homes) -> None:
+        home = homes.of(slots)
+        (spec.tests if home is None else home.preds).append(number)
 
     def _same(
-        self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+        self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], homes: Homes
     ) -> None:
         """Pair by pair:
 
@@ -203,7 +216,7 @@ class Compiler:
         for i, a in enumerate(columns):
             for b in columns[i:]:
                 if a.var in names or b.var in names:
-                    self._same_pair(spec, a, b, names, seen, level_of)
+                    self._same_pair(spec, a, b, names, seen, homes)
 
     def _same_pair(
         self,
@@ -212,7 +225,7 @@ class Compiler:
         b: x.Column,
         names: dict[str, Name],
         seen: dict[str, Name],
-        level_of: dict[int, int],
+        homes: Homes,
     ) -> None:
         m, n = seen[a.var], seen[b.var]
         if a.var == b.var:
@@ -222,7 +235,7 @@ class Compiler:
             for i, s in enumerate(m.slots):
                 for u in m.slots[i + 1 :]:
                     number = self.code.equal_slots(a, m, s, b, n, u)
-                    self._place(spec, number, [level_of[k] for k in (s, u)])
+                    self._place(spec, number, [s, u], homes)
             return
         both_open = all(k.var in names and k.set is not None and not k.slots for k in (m, n))
         if both_open:
@@ -233,7 +246,7 @@ class Compiler:
             return
         for left in _slots_or_none(m, names):
             for right in _slots_or_none(n, names):
-                self._equal_pair(spec, (a, m, left), (b, n, right), names, level_of)
+                self._equal_pair(spec, (a, m, left), (b, n, right), names, homes)
 
     def _equal_pair(
         self,
@@ -241,7 +254,7 @@ class Compiler:
         left: tuple[x.Column, Name, int | None],
         right: tuple[x.Column, Name, int | None],
         names: dict[str, Name],
-        level_of: dict[int, int],
+        homes: Homes,
     ) -> None:
         """One pair of columns, at least one of them this alternative's:
 
@@ -264,7 +277,7 @@ class Compiler:
         if inside is not None:
             self.program.sets[inside].preds.append(number)
         else:
-            self._place(spec, number, [level_of[s] for s in slots if s in level_of])
+            self._place(spec, number, [s for s in slots if s in spec.slots], homes)
 
     def _test(self, e: x.Expr, seen: dict[str, Name]) -> int:
         """A test on the whole match: elements named beside a group function must all pass."""
@@ -311,7 +324,7 @@ class Compiler:
     # negations
 
     def _negation(
-        self, spec: FlatSpec, g: FlatNegation, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+        self, spec: FlatSpec, g: FlatNegation, names: dict[str, Name], seen: dict[str, Name], homes: Homes
     ) -> None:
         scope = g.scope
         bodies = [self.flat(b, seen, root=False) for b in g.bodies]
@@ -334,9 +347,8 @@ class Compiler:
         if late or not spec.root:
             spec.negations.append(number)
         else:
-            spec.levels[
-                max((level_of[s] for v in needs if v in names for s in names[v].slots), default=0)
-            ].negations.append(number)
+            home = homes.of(s for v in needs if v in names for s in names[v].slots)
+            (spec.negations if home is None else home.negations).append(number)
 
 
 def _slots_or_none(n: Name, names: dict[str, Name]) -> tuple[int | None, ...]:

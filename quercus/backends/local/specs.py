@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from quercus.ir import expr as x
+from quercus.ir import tree as t
 
 Index = NDArray[np.int64]
 
@@ -100,6 +101,25 @@ class NegationSpec:
 
 
 @define
+class JoinSpec:
+    """A node of a tree of joins: a leaf with its slot, or an internal buffer over two nodes that come before it."""
+
+    variables: list[str]
+    slots: list[int]
+    children: tuple[int, int] | None = None
+    source: t.Join | t.Stack | None = None
+    ordered: bool = False  # SEQ: what is left ends before what is right starts
+    within_time: int | None = None  # the narrowest windows around it
+    within_count: int | None = None
+    distinct: list[tuple[int, int]] = field(factory=list)
+    preds: list[int] = field(factory=list)
+    negations: list[int] = field(factory=list)
+    keys: list[tuple[int, int, int, int, bool]] = field(factory=list)  # left slot, column, right slot, column, float64
+    needs: set[int] = field(factory=set)  # slots that predicates and negations read
+    fetch: tuple[list[tuple[int, list[int]]], list[tuple[int, list[int]]]] = ((), ())  # type: ignore[assignment]
+
+
+@define
 class FlatSpec:
     root: bool
     levels: list[LevelSpec] = field(factory=list)
@@ -112,6 +132,7 @@ class FlatSpec:
     slots: list[int] = field(factory=list)
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
+    joins: list[JoinSpec] = field(factory=list)  # a tree of joins binds its slots before the levels; children first
     limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
