@@ -171,6 +171,7 @@ cdef struct Join:           # a node of a tree of joins: composites by reference
     int slot
     bint ordered            # SEQ
     bint keeps              # False at the root, whose composites go on at once
+    bint bare               # SEQ with nothing to test but order and windows
     int64_t within_ts       # the narrowest windows around it
     int64_t within_pos
     int n_distinct
@@ -226,6 +227,8 @@ cdef struct Flat:
     Join* joins             # children first; none: a search
     bint keeps_ts           # what the composites' extents are needed in
     bint keeps_pos
+    bint plain_root         # a composite of the root is a match
+    bint natural            # a SEQ of plain components: matches go out in the order of the answer
     int owner               # the slot whose events are shared out among threads, or -1
 
 cdef struct Group:

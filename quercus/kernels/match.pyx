@@ -45,6 +45,7 @@ include "match_predicates.pxi"
 include "match_sets.pxi"
 include "match_search.pxi"
 include "match_chain.pxi"
+include "match_order.pxi"
 include "match_join.pxi"
 
 
@@ -148,6 +149,8 @@ cdef class Matcher:
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.owner = source.levels[0].slot if source.levels else -1
+        f.natural = source.natural
+        f.plain_root = not (source.levels or source.sets or source.counted or source.negations or source.tests)
         self._joins(f, source.joins)
         f.root = source.root
         last = source.levels[len(source.levels) - 1] if source.levels else None
@@ -185,6 +188,7 @@ cdef class Matcher:
                 n.fetch[side] = <Fetch*> self._alloc(n.n_fetch[side] * sizeof(Fetch))
                 for k, (slot, path) in enumerate(node.fetch[side]):
                     n.fetch[side][k].slot, n.fetch[side][k].path = slot, self._ints(path)
+            n.bare = n.ordered and not node.preds and not node.negations and (n.keeps or f.plain_root)
 
     def load(self, data):
         """The data of the program: whatever was loaded before is let go."""

@@ -8,7 +8,7 @@
 cdef int join_tree(Machine* m, Flat* f) noexcept nogil:
     """All matches of one segment."""
     cdef int k, r
-    cdef int64_t began, now
+    cdef int64_t began, now, matches
     if not begin(m, f):
         return 0
     while advance(m, f):
@@ -16,7 +16,10 @@ cdef int join_tree(Machine* m, Flat* f) noexcept nogil:
         for k in range(f.n_joins):
             if f.joins[k].child[0] < 0:
                 continue
+            matches = m.n_matches
             r = join(m, f, k)
+            if r == 0 and f.natural and k == f.n_joins - 1:
+                r = put_in_order(m, f, matches)
             now = monotonic()
             f.joins[k].nanoseconds += now - began
             began = now
@@ -203,6 +206,8 @@ cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t pa
     n.low[1 - side] = low
     if low >= passed:
         return 0
+    if n.bare:
+        return take_all(m, f, k, i, low, passed)
     fetch(m, f, n, side, i)
     if n.n_keys == 0:
         for j in range(low, passed):
@@ -262,10 +267,12 @@ cdef int meet(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t j) 
     if not n.keeps:
         bind(m, f, n.child[side], i)
         bind(m, f, n.child[1 - side], j)
+        if f.plain_root:
+            return emit(m, f)
         free_scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
         return search(m, f, 0, &free_scope)
     if n.n - n.base == n.cap:
-        r = make_room(m, f, k)
+        r = make_room(m, f, k, n.cap + 1)
         if r != 0:
             return r
     n.links[side][n.n - n.base], n.links[1 - side][n.n - n.base] = i, j
@@ -274,6 +281,60 @@ cdef int meet(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t j) 
     if f.keeps_pos:
         n.start_pos[n.n - n.base], n.end_pos[n.n - n.base] = start_pos, end_pos
     n.n += 1
+    n.most = max(n.most, (n.n - n.live) * width(f))
+    return 0
+
+
+cdef int take_all(Machine* m, Flat* f, int k, Py_ssize_t i, Py_ssize_t low, Py_ssize_t passed) noexcept nogil:
+    """Composite i of the right child with all of the left's that the windows allow: nothing else is to be tested."""
+    cdef Join* n = &f.joins[k]
+    cdef Join* left = &f.joins[n.child[0]]
+    cdef Join* right = &f.joins[n.child[1]]
+    cdef int64_t end_ts = 0, end_pos = 0, from_ts = INT64_MIN, from_pos = INT64_MIN
+    cdef const int64_t* ts = left.start_ts - left.base if f.keeps_ts else NULL
+    cdef const int64_t* pos = left.start_pos - left.base if f.keeps_pos else NULL
+    cdef Py_ssize_t j, q = n.n - n.base
+    cdef int r, c
+    n.compared += passed - low
+    m.compared += passed - low
+    r = pause(m) if passed - low > 65535 else tick(m)
+    if r < 0:
+        return r
+    if f.keeps_ts:
+        end_ts = right.end_ts[i - right.base]
+        from_ts = sat_sub(end_ts, n.within_ts)
+    if f.keeps_pos:
+        end_pos = right.end_pos[i - right.base]
+        from_pos = sat_sub(end_pos, n.within_pos)
+    if not n.keeps:
+        bind(m, f, n.child[1], i)
+        for j in range(low, passed):
+            if (f.keeps_ts and ts[j] < from_ts) or (f.keeps_pos and pos[j] < from_pos):
+                continue
+            bind(m, f, n.child[0], j)
+            n.built += 1
+            m.bound += 1
+            r = emit(m, f)
+            if r != 0:
+                return r
+        return 0
+    if q + passed - low > n.cap:
+        r = make_room(m, f, k, q + passed - low)
+        if r != 0:
+            return r
+    for j in range(low, passed):
+        if (f.keeps_ts and ts[j] < from_ts) or (f.keeps_pos and pos[j] < from_pos):
+            continue
+        n.links[0][q], n.links[1][q] = j, i
+        if f.keeps_ts:
+            n.start_ts[q], n.end_ts[q] = ts[j], end_ts
+        if f.keeps_pos:
+            n.start_pos[q], n.end_pos[q] = pos[j], end_pos
+        q += 1
+    q += n.base
+    n.built += q - n.n
+    m.bound += q - n.n
+    n.n = q
     n.most = max(n.most, (n.n - n.live) * width(f))
     return 0
 
@@ -339,9 +400,9 @@ cdef int enlarge_array(int64_t** v, Py_ssize_t cap) noexcept nogil:
     return 0
 
 
-cdef int make_room(Machine* m, Flat* f, int k) noexcept nogil:
+cdef int make_room(Machine* m, Flat* f, int k, Py_ssize_t least) noexcept nogil:
     cdef Join* n = &f.joins[k]
-    cdef Py_ssize_t cap = larger(m, k, n.cap, n.cap + 1, width(f))
+    cdef Py_ssize_t cap = larger(m, k, n.cap, least, width(f))
     if cap == 0:
         return -6
     if enlarge_array(&n.links[0], cap) or enlarge_array(&n.links[1], cap):

@@ -65,7 +65,8 @@ class Compiler:
         if root:
             if not spec.joins:
                 self._chain(spec, f, names)
-            spec.natural = bool(spec.chain is not None and not spec.sets and not spec.counted)
+            ordered = spec.chain is not None or all(j.ordered for j in spec.joins if j.children) and bool(spec.joins)
+            spec.natural = ordered and not spec.sets and not spec.counted
             spec.variables = [n.var for n in names.values() if n.set is None]
             spec.outs = [names[v].slots[0] for v in spec.variables]
             spec.set_variables = [n.var for n in names.values() if n.set is not None]
