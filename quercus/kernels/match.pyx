@@ -46,6 +46,7 @@ include "match_sets.pxi"
 include "match_search.pxi"
 include "match_chain.pxi"
 include "match_order.pxi"
+include "match_hash.pxi"
 include "match_join.pxi"
 
 

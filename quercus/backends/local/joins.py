@@ -9,6 +9,7 @@ to right.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from attrs import frozen
 
@@ -68,6 +69,8 @@ def _tree(n: t.Node, choices: dict[int, int]) -> Pair | str | None:
             return _tree(n.source, choices)
         case t.Empty():
             return None
+        case _:
+            assert_never(n)
 
 
 def _paired(left: Pair | str | None, right: Pair | str | None, source: Operator) -> Pair | str | None:
@@ -133,7 +136,7 @@ def finish_nodes(spec: FlatSpec, program: Program, windows: list[tuple[list[int]
             if key is not None and key[0] in left.slots and key[2] in right.slots:
                 node.keys.append(key)
         needs = node.needs | {s for pair in node.distinct for s in pair}
-        node.fetch = (_fetch(spec, node.children[0], needs), _fetch(spec, node.children[1], needs))
+        node.fetch = [_fetch(spec, c, needs) for c in node.children]
 
 
 def _key(program: Program, number: int) -> tuple[int, int, int, int, bool] | None:

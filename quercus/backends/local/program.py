@@ -65,7 +65,8 @@ class Compiler:
         if root:
             if not spec.joins:
                 self._chain(spec, f, names)
-            ordered = spec.chain is not None or all(j.ordered for j in spec.joins if j.children) and bool(spec.joins)
+            inner = [j for j in spec.joins if j.children is not None]
+            ordered = all(j.ordered for j in inner) if inner else spec.chain is not None
             spec.natural = ordered and not spec.sets and not spec.counted
             spec.variables = [n.var for n in names.values() if n.set is None]
             spec.outs = [names[v].slots[0] for v in spec.variables]
@@ -206,9 +207,7 @@ class Compiler:
         home = homes.of(slots)
         (spec.tests if home is None else home.preds).append(number)
 
-    def _same(
-        self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], homes: Homes
-    ) -> None:
+    def _same(self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], homes: Homes) -> None:
         """Pair by pair:
 
         of slots as predicates, of elements and slots as element predicates, of elements as set pairs.

@@ -116,7 +116,7 @@ class JoinSpec:
     negations: list[int] = field(factory=list)
     keys: list[tuple[int, int, int, int, bool]] = field(factory=list)  # left slot, column, right slot, column, float64
     needs: set[int] = field(factory=set)  # slots that predicates and negations read
-    fetch: tuple[list[tuple[int, list[int]]], list[tuple[int, list[int]]]] = ((), ())  # type: ignore[assignment]
+    fetch: list[list[tuple[int, list[int]]]] = field(factory=list)  # of each child: slots, and the ways to them
 
 
 @define
