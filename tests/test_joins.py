@@ -199,6 +199,22 @@ def test_two_equalities_are_one_key() -> None:
     assert counted("PATTERN SEQ(A a, B b, C c, a.id = b.id, a.f = b.f) WITHIN 9", "left", events)["a b"] == (1, 1)
 
 
+@pytest.mark.parametrize("shape", TREES)
+@pytest.mark.parametrize(
+    "query", ["SEQ(A a, B b, C c, D d)", "SEQ(A a, B b, C c, D d, b.id = c.id)", "AND(A a, B b, C c, a.id = b.id)"]
+)
+def test_estimates_are_near_what_is_built(query: str, shape: str) -> None:
+    """Where types and ids are independent, as the model assumes."""
+    rng, n, window = np.random.default_rng(0), 20_000, 50
+    types = rng.choice(list("ABCD"), n, p=[0.1, 0.2, 0.3, 0.4])
+    events = stream("".join(types), rng.integers(0, 20, n).tolist())
+    plan = qc.compile(f"PATTERN {query} WITHIN {window}", SCHEMA, shape=shape, stats=qc.Stats.collect(events))
+    measured: list[Measured] = []
+    find(plan, load(events, SCHEMA), qc.Limits(), joins=measured)
+    for m in measured:
+        assert m.built == pytest.approx(m.source.estimate.rows * n / window, rel=0.15)
+
+
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
@@ -274,6 +290,16 @@ def test_other_limits_stop_trees_too(shape: str) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, C c) WITHIN 100", SCHEMA, shape=shape)
     with pytest.raises(qc.LimitExceeded, match="max_matches"):
         plan.run(stream("ABC" * 100), limits=qc.Limits(max_matches=99))
+
+
+def test_times_at_the_ends_of_int64() -> None:
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    columns = {"id": [0] * 6, "f": [0.0] * 6}
+    events = pa.table({"ts": [least, least + 1, 0, 1, most - 1, most], "type": list("ABABAB")} | columns)
+    for query in ("PATTERN SEQ(A a, B b, A c) WITHIN 9 EVENTS", "PATTERN AND(A a, B b, A c) WITHIN 5"):
+        expected = qc.compile(query, SCHEMA, shape="stack").run(events).rows()
+        for shape in TREES:
+            assert qc.compile(query, SCHEMA, shape=shape).run(events).rows() == expected
 
 
 # Against the reference ------------------------------------------------------------------------------------------------

@@ -330,6 +330,7 @@ cdef class Matcher:
         self.m.first, self.m.last = first, last if last >= 0 else INT64_MAX
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.compared = self.m.bound = self.m.ticks = 0
+        self.m.grew = -1
         for i in range(f.n_joins):
             f.joins[i].compared = f.joins[i].built = f.joins[i].most = f.joins[i].nanoseconds = 0
         self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))

@@ -302,10 +302,10 @@ cdef int take_all(Machine* m, Flat* f, int k, Py_ssize_t i, Py_ssize_t low, Py_s
         return r
     if f.keeps_ts:
         end_ts = right.end_ts[i - right.base]
-        from_ts = sat_sub(end_ts, n.within_ts)
+        from_ts = sat_sub(end_ts, n.within_ts) if n.within_ts != INT64_MAX else INT64_MIN
     if f.keeps_pos:
         end_pos = right.end_pos[i - right.base]
-        from_pos = sat_sub(end_pos, n.within_pos)
+        from_pos = sat_sub(end_pos, n.within_pos) if n.within_pos != INT64_MAX else INT64_MIN
     if not n.keeps:
         bind(m, f, n.child[1], i)
         for j in range(low, passed):

@@ -107,14 +107,14 @@ class Homes:
     def __init__(self, spec: FlatSpec) -> None:
         self.spec = spec
         self.level_of = {level.slot: i for i, level in enumerate(spec.levels)}
+        self.inner = [(set(j.slots), j) for j in spec.joins if j.children is not None]
 
-    def of(self, slots: Iterable[int]) -> LevelSpec | JoinSpec | None:
+    def of(self, named: Iterable[int]) -> LevelSpec | JoinSpec | None:
         """None: there is nothing to bind before the sets."""
-        named = set(slots)
+        named = set(named)
         levels = [self.level_of[s] for s in named if s in self.level_of]
-        inner = [j for j in self.spec.joins if j.children is not None]
-        if inner and not levels:
-            home = next(j for j in inner if named <= set(j.slots))
+        if self.inner and not levels:
+            home = next(j for slots, j in self.inner if named <= slots)
             home.needs |= named
             return home
         return self.spec.levels[max(levels, default=0)] if self.spec.levels else None

@@ -30,12 +30,17 @@ from quercus.schema import Schema
 
 
 class Compiler:
-    """Compiles the alternatives of one plan. With `key_holds`, no test is made of what the key found already says."""
+    """Compiles the alternatives of one plan. With `key_holds`, no test is made of what the key found already says.
 
-    def __init__(self, tree: t.Tree, schema: Schema, buffers: list[BufferSpec], *, key_holds: bool) -> None:
+    Without `trees`, trees of joins are taken apart, and everything is searched depth first.
+    """
+
+    def __init__(
+        self, tree: t.Tree, schema: Schema, buffers: list[BufferSpec], *, key_holds: bool, trees: bool = True
+    ) -> None:
         w = tree.window
         self.program = Program(schema.ties == "arrival", w.kind == "count", _size(w), list(buffers))
-        self.tree, self.key_holds = tree, key_holds
+        self.tree, self.key_holds, self.trees = tree, key_holds, trees
         self.code = Code(self.program, schema)
 
     def flat(self, f: Flat, outer: dict[str, Name], *, root: bool) -> int:
@@ -45,7 +50,7 @@ class Compiler:
         names = {b.var: self._name(b, root) for b in f.buffers}
         seen = outer | names
         order = [v for v in _binding_order(f, names, root=root) if names[v].slots]
-        tree = joined(self.tree.root, f) if root else None
+        tree = joined(self.tree.root, f) if root and self.trees else None
         if tree is not None:
             add_nodes(spec, tree, f, names)
         homes = self._levels(spec, f, names, order)
