@@ -296,10 +296,13 @@ def test_times_at_the_ends_of_int64() -> None:
     least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     columns = {"id": [0] * 6, "f": [0.0] * 6}
     events = pa.table({"ts": [least, least + 1, 0, 1, most - 1, most], "type": list("ABABAB")} | columns)
-    for query in ("PATTERN SEQ(A a, B b, A c) WITHIN 9 EVENTS", "PATTERN AND(A a, B b, A c) WITHIN 5"):
-        expected = qc.compile(query, SCHEMA, shape="stack").run(events).rows()
-        for shape in TREES:
-            assert qc.compile(query, SCHEMA, shape=shape).run(events).rows() == expected
+    expected = [{"a": 0, "b": 1, "c": 2}, {"a": 0, "b": 1, "c": 4}, {"a": 0, "b": 3, "c": 4}, {"a": 2, "b": 3, "c": 4}]
+    for shape in TREES:
+        found = qc.compile("PATTERN SEQ(A a, B b, A c) WITHIN 9 EVENTS", SCHEMA, shape=shape).run(events)
+        assert found.rows() == expected
+        assert len(qc.compile("PATTERN AND(A a, B b, A c) WITHIN 9 EVENTS", SCHEMA, shape=shape).run(events)) == 18
+        found = qc.compile("PATTERN AND(A a, B b) WITHIN 5", SCHEMA, shape=shape).run(events)
+        assert found.rows() == [{"a": 0, "b": 1}, {"a": 2, "b": 3}, {"a": 4, "b": 5}]
 
 
 # Against the reference ------------------------------------------------------------------------------------------------
