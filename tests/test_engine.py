@@ -52,7 +52,7 @@ def test_the_engine_answers_as_the_reference_does(first: int) -> None:
     assert sum(seen) > len(seen) / 3, "too few samples have matches"
 
 
-@pytest.mark.parametrize("first", range(100_000, 100_400, CHUNK))
+@pytest.mark.parametrize("first", range(100_000, 101_250, CHUNK))
 def test_every_shape_gives_the_same_answer(first: int) -> None:
     assert list(agree(range(first, first + CHUNK), SHAPES))
 

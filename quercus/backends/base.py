@@ -27,7 +27,7 @@ class Limits:
 
     max_matches: int = 100_000_000  # of a run, or of one push of a stream
     max_seconds: float | None = None  # the same
-    max_state_bytes: int | None = None  # what a stream may keep
+    max_state_bytes: int | None = None  # of the internal buffers of joins (None: 4 GiB), and of what a stream keeps
 
 
 @runtime_checkable

@@ -54,13 +54,19 @@ class Arranger:
         window: p.Window | None,
         model: cost.Model,
         absent: frozenset[str],
+        key: frozenset[x.Expr] = frozenset(),
+        *,
+        whole: bool = True,
     ) -> None:
         self.op, self.components, self.window, self.model, self.absent = op, components, window, model, absent
-        self.n = len(components)
+        self.n, self.whole = len(components), whole
+        self.full = (1 << self.n) - 1
         self.predicates = [(c, self._mask(x.variables(c.expr), c.when), model.selectivity(c.expr)) for c in predicates]
         self.negations = [(g, self._mask(needs, g.when)) for g, needs in negations]
         self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
-        self.classes = _classes(self.predicates)
+        found = _classes(self.predicates)
+        self.classes = [(joined, kept) for _, joined, kept in found]
+        self.segments = [(joined, kept) for columns, joined, kept in found if columns <= key]
         self.others = [(needs, kept) for c, needs, kept in self.predicates if not x.is_equality(c.expr) or c.when]
         self._rows: dict[int, float] = {}
         self._joins: dict[tuple[int, int], float] = {}
@@ -93,7 +99,7 @@ class Arranger:
         return known
 
     def join_cost(self, left: int, right: int) -> float:
-        """Candidates looked at, plus composites built."""
+        """Candidates looked at, plus composites built; those that are whole matches go out one by one."""
         known = self._joins.get((left, right))
         if known is None:
             known = self._joins[left, right] = self._join_cost(left, right)
@@ -101,31 +107,54 @@ class Arranger:
 
     def _join_cost(self, left: int, right: int) -> float:
         both = left | right
-        for side, other, each in ((left, right, cost.KLEENE_LEFT), (right, left, cost.KLEENE_RIGHT)):
-            if not side & ~self.kleene:  # only Kleene on this side: a range of elements for each partner
-                touched = any(
-                    needs & side and needs & other and needs & both == needs for _, needs, _ in self.predicates
-                )
-                elements = self.rows(side) if touched else 1.0
-                return self.rows(other) * (cost.COMPARE + each * elements + cost.BUILD)
-        m = [(k & ~self.kleene).bit_count() for k in (both, left, right)]
-        ordered = cost.arrangements(self.op, m[0]) / (
-            cost.arrangements(self.op, m[1]) * cost.arrangements(self.op, m[2])
-        )
-        candidates = self.rows(left) * self.rows(right) * ordered
-        candidates *= min((kept for joined, kept in self.classes if joined & left and joined & right), default=1.0)
-        return candidates * cost.COMPARE + self.rows(both) * cost.BUILD
+        out = self.rows(both) * cost.EMIT if self.whole and both == self.full else 0.0
+        for side, each in ((left, cost.KLEENE_LEFT), (right, cost.KLEENE_RIGHT)):
+            if not side & ~self.kleene:
+                return self._sets_cost(side, each) + out
+        work = self._candidates(left, right, self.classes) * cost.COMPARE
+        if any(c not in self.segments and c[0] & left and c[0] & right for c in self.classes):
+            work += (self.rows(left) + self.rows(right)) * cost.HASH
+        return work + self.rows(both) * cost.BUILD + out
+
+    def _candidates(self, left: int, right: int, classes: list[tuple[int, float]]) -> float:
+        """Pairs whose ends lie in one window.
+
+        Of ordered ones a composite of m finds its partner in what its own length leaves of the window: 1/m of it.
+        """
+        candidates = self.rows(left) * self.rows(right)
+        candidates *= 1 / max((right & ~self.kleene).bit_count(), 1) if self.op == "SEQ" else 2.0
+        return candidates * min((kept for joined, kept in classes if joined & left and joined & right), default=1.0)
+
+    def _sets_cost(self, sets: int, each: float) -> float:
+        """Kleene sets are completed on whole composites, in every shape: a range of elements for each."""
+        touched = any(needs & sets and needs & ~sets for _, needs, _ in self.predicates)
+        elements = self.rows(sets) if touched else 1.0
+        return self.rows(self.full) * (cost.COMPARE + each * elements + cost.BUILD)
 
     def least_cost(self, mask: int) -> float:
         """What any join costs that gives these components: each composite was a candidate, and is built."""
         return self.rows(mask) * (cost.COMPARE + cost.BUILD)
 
     def stack_cost(self) -> float:
-        """The right-deep joins, without building what lies between: only the last composites are written."""
-        total = self.rows((1 << self.n) - 1) * cost.BUILD
-        for i in range(self.n - 2, -1, -1):
-            bound = (1 << self.n) - (1 << (i + 1))
-            total += self.join_cost(1 << i, bound) - self.rows(bound | 1 << i) * cost.BUILD
+        """Components bound one by one, a SEQ's last, then its first, then the rest.
+
+        What is bound is not kept, and not hashed on: equalities spare candidates only where they are a key.
+        """
+        plain = [i for i in range(self.n) if not self.kleene >> i & 1]
+        if self.op == "SEQ":
+            plain = [*plain[-1:], *plain[:-1]]
+        total, bound = self.rows(self.full) * cost.BUILD, 0
+        for i in plain:
+            m = bound.bit_count()
+            if bound:
+                spared = [kept for joined, kept in self.segments if joined & bound and joined >> i & 1]
+                ordered = cost.arrangements(self.op, m + 1) / cost.arrangements(self.op, m)
+                candidates = self.rows(bound) * self.components[i].rows * ordered * min(spared, default=1.0)
+                total += candidates * cost.COMPARE
+            bound |= 1 << i
+        for i in range(self.n):
+            if self.kleene >> i & 1:
+                total += self._sets_cost(1 << i, cost.KLEENE_RIGHT if i == self.n - 1 else cost.KLEENE_LEFT)
         return total
 
     # choosing
@@ -289,8 +318,8 @@ def implied(e: x.Expr, known: tuple[x.Expr, ...], absent: frozenset[str]) -> boo
     return e.right in reached
 
 
-def _classes(predicates: list[tuple[t.Predicate, int, float]]) -> list[tuple[int, float]]:
-    """Equalities that hang together count once per component joined: (components, selectivity of one)."""
+def _classes(predicates: list[tuple[t.Predicate, int, float]]) -> list[tuple[set[x.Expr], int, float]]:
+    """Equalities that hang together count once per component joined: (columns, components, selectivity of one)."""
     groups: list[tuple[set[x.Expr], int, float]] = []
     for c, needs, kept in predicates:
         if not x.is_equality(c.expr) or c.when:
@@ -304,4 +333,4 @@ def _classes(predicates: list[tuple[t.Predicate, int, float]]) -> list[tuple[int
             else:
                 apart.append(g)
         groups = [*apart, (columns, mask, least)]
-    return [(mask, kept) for _, mask, kept in groups]
+    return groups

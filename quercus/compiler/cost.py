@@ -21,6 +21,8 @@ DEFAULT_DISTINCT = 50.0
 
 BUILD = 2.0  # writing a composite into an internal buffer
 COMPARE = 1.0  # looking at a candidate
+HASH = 3.0  # a composite by its key: hashed once, or looked for
+EMIT = 4.0  # a composite of a tree's root: its events followed down the links, and put in order
 KLEENE_LEFT, KLEENE_RIGHT = 0.5, 1.0  # per element looked at: FAEM's Algorithm 1 is cheaper than its Algorithm 2
 PROBE = 2.0  # one existence test by index
 

@@ -164,7 +164,7 @@ class _Planner:
             case p.Leaf() | p.Kleene():
                 return self.leaf(e, predicates, alone=root_tests is not None)
             case p.Seq() | p.And():
-                return self.operator(e, predicates, path)
+                return self.operator(e, predicates, path, whole=root_tests is not None)
             case p.Or():
                 return self.union(e, predicates, path, root_tests, outer)
             case p.Not():
@@ -185,7 +185,9 @@ class _Planner:
             node = t.Stack("SEQ", (t.Step(node, (), (), ()),), None, t.Estimate(rows, rows * cost.KLEENE_LEFT))
         return Built(node, rows, ANY)
 
-    def operator(self, e: p.Seq | p.And, predicates: tuple[t.Predicate, ...], path: tuple[int, ...]) -> Built:
+    def operator(
+        self, e: p.Seq | p.And, predicates: tuple[t.Predicate, ...], path: tuple[int, ...], *, whole: bool
+    ) -> Built:
         own = p.positive_variables(e)
         components: list[Component] = []
         crossing, pending = list(predicates), []
@@ -215,6 +217,8 @@ class _Planner:
             e.window,
             self.model,
             (self.absent - own) | p.can_be_absent(e),
+            frozenset(self.q.key.columns if self.q.key is not None else ()),
+            whole=whole,
         )
         arrangement = arranger.choose(self.shape)
         return Built(

@@ -16,6 +16,12 @@ cdef extern from *:
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
     #define c_mod(a, b) ((a) % (b))
     #define c_div(a, b) ((a) / (b))
+    static inline int64_t c_quotient(int64_t a, int64_t b) { return a / b; }
+    static inline uint64_t mix(uint64_t h, uint64_t v) {
+        h = (h ^ v) * 0xD6E8FEB86659FD93u;
+        h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93u;
+        return h ^ (h >> 32);
+    }
     #define lowest_bit(w) __builtin_ctzll(w)
     #define count_bits(w) __builtin_popcountll(w)
     static inline uint64_t mixed(uint64_t h, int64_t v) {
@@ -28,6 +34,8 @@ cdef extern from *:
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     int64_t c_mod(int64_t a, int64_t b) noexcept nogil
     double c_div(double a, double b) noexcept nogil
+    int64_t c_quotient(int64_t a, int64_t b) noexcept nogil
+    uint64_t mix(uint64_t h, uint64_t v) noexcept nogil
     int lowest_bit(uint64_t w) noexcept nogil
     int count_bits(uint64_t w) noexcept nogil
     uint64_t mixed(uint64_t h, int64_t v) noexcept nogil
@@ -139,6 +147,59 @@ cdef struct JumpLimit:      # a negation between a component and the next that t
     int component
     int neg
 
+cdef struct Fetch:          # an event that a join's tests read: the way to its leaf from the join's child, 0 left, 1 right
+    int slot
+    Ints path
+
+cdef struct Key:            # a column of each side: equal, or no match
+    int slot[2]
+    int col[2]
+    bint real
+
+cdef struct Chains:         # a child's composites by the hash of their keys; each bucket from the newest back
+    int64_t* hashes         # of composite i: at i - base
+    int64_t* earlier        # the one before it in its bucket, or -1; without a key, -2
+    int64_t* heads
+    Py_ssize_t base
+    Py_ssize_t cap
+    Py_ssize_t upto         # the first composite that is not linked yet
+    Py_ssize_t n_buckets
+    Py_ssize_t head_cap
+
+cdef struct Join:           # a node of a tree of joins: composites by reference, sorted by end. A leaf is its buffer
+    int child[2]            # -1: a leaf
+    int slot
+    bint ordered            # SEQ
+    bint keeps              # False at the root, whose composites go on at once
+    bint bare               # SEQ with nothing to test but order and windows
+    int64_t within_ts       # the narrowest windows around it
+    int64_t within_pos
+    int n_distinct
+    Ints distinct[2]
+    Ints preds
+    Ints negs
+    int n_keys
+    Key* keys
+    int n_fetch[2]
+    Fetch* fetch[2]
+    int64_t* links[2]       # of composite i: its children's composites, at i - base
+    int64_t* start_ts
+    int64_t* end_ts
+    int64_t* start_pos
+    int64_t* end_pos
+    Py_ssize_t base
+    Py_ssize_t live         # the first that a later composite may still use
+    Py_ssize_t fresh        # the first of this round
+    Py_ssize_t n
+    Py_ssize_t cap
+    Py_ssize_t stop         # of a leaf: the end of its part of the buffer
+    Py_ssize_t low[2]       # the first of each child inside the windows
+    Chains chains[2]
+    int64_t compared
+    int64_t built
+    int64_t most            # bytes of the composites held at once
+    int64_t nanoseconds
+
 cdef struct Flat:
     int n_levels
     Level* levels
@@ -174,6 +235,13 @@ cdef struct Flat:
     int64_t** chase         # of a trail, for each component: the first event of the set that can be reached
     int64_t* beyond         # of a trail, by event of the first component: the first event of the set beyond the window
     int64_t* upto           # upto_at of the last component's event at hand
+    int n_joins
+    Join* joins             # children first; none: a search
+    bint keeps_ts           # what the composites' extents are needed in
+    bint keeps_pos
+    bint plain_root         # a composite of the root is a match
+    bint natural            # a SEQ of plain components: matches go out in the order of the answer
+    int owner               # the slot whose events are shared out among threads, or -1
 
 cdef struct Group:
     Ints slots
@@ -302,6 +370,10 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int cancelled           # set from another thread
     Moment before           # the moment of the last release
     Moment now
+    int64_t state           # bytes of internal buffers
+    int64_t max_state
+    int grew                # the node that had no room
+    Py_ssize_t round_       # events of a leaf in one round
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:

@@ -9,6 +9,7 @@ TOO_MANY: int
 TOO_LONG: int
 TOO_LARGE: int
 NO_MEMORY: int
+TOO_MUCH_STATE: int
 MAX_CLIQUE: int
 STACK_DEPTH: int
 OPS: list[str]
@@ -28,6 +29,10 @@ class Matcher:
         first: int = 0,
         last: int = -1,
     ) -> tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]: ...
+    def limit_state(self, max_bytes: int, round_size: int) -> None: ...
+    def joins(self, flat: int) -> list[tuple[int, int, int, int]]: ...
+    @property
+    def grew(self) -> int: ...
     @property
     def counters(self) -> dict[str, int]: ...
 

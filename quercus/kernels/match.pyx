@@ -4,6 +4,8 @@ It keeps no partial results: memory is the input and the output. A component's r
 the buffer; predicates run as small typed programs. Kleene sets are completed when everything else is bound: maximal sets are runs of
 the candidates (one set), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are answered by
 existence indexes, or searched the same way, inside their scope, until the first match.
+
+A tree of joins is run from its leaves up instead, with internal buffers; the search then goes on from each composite of its root.
 """
 
 
@@ -28,7 +30,7 @@ cdef extern from "Python.h":
 DEF STACK = 48
 
 # What the matcher answers when it cannot go on.
-OK, STOPPED, TOO_MANY, TOO_LONG, TOO_LARGE, NO_MEMORY = 0, -1, -2, -3, -4, -5
+OK, STOPPED, TOO_MANY, TOO_LONG, TOO_LARGE, NO_MEMORY, TOO_MUCH_STATE = 0, -1, -2, -3, -4, -5, -6
 MAX_CLIQUE = 8192
 STACK_DEPTH = STACK
 
@@ -49,6 +51,9 @@ include "match_pairs.pxi"
 include "match_exists.pxi"
 include "match_chain.pxi"
 include "match_trail.pxi"
+include "match_order.pxi"
+include "match_hash.pxi"
+include "match_join.pxi"
 
 
 cdef void let_out() except *:
@@ -69,6 +74,7 @@ cdef class Matcher:
     def __cinit__(self, program, *more):
         self._keep, self._pool = [], []
         self.m.count_window, self.m.window_size = program.count_window, program.window_size
+        self.m.max_state, self.m.round_, self.m.grew = INT64_MAX, 4096, -1
         cdef int i, j
         n = self.m.n_bufs = len(program.buffers)
         self.m.bufs = <Buf*> self._alloc(n * sizeof(Buf))
@@ -156,6 +162,12 @@ cdef class Matcher:
         f.chase = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.owner = source.levels[0].slot if source.levels else -1
+        if f.trail:
+            f.owner = f.levels[level_of(&self.m, f, 0)].slot
+        f.natural = source.natural
+        f.plain_root = not (source.levels or source.sets or source.counted or source.negations or source.tests)
+        self._joins(f, source.joins)
         f.root, f.held = source.root, source.held is not None
         if f.held:
             f.holds_sets = self._ints(source.held)
@@ -165,6 +177,37 @@ cdef class Matcher:
             source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests
             and not last.distinct and not last.preds and not last.negations and last.previous < 0 and last.following < 0
         )
+
+    cdef _joins(self, Flat* f, nodes):
+        cdef int j, k, side
+        cdef Join* n
+        f.n_joins = len(nodes)
+        f.joins = <Join*> self._alloc(f.n_joins * sizeof(Join))
+        f.keeps_ts = not self.m.by_arrival or any(node.within_time is not None for node in nodes)
+        f.keeps_pos = self.m.by_arrival or any(node.within_count is not None for node in nodes)
+        for j, node in enumerate(nodes):
+            n = &f.joins[j]
+            n.child[0], n.child[1] = node.children or (-1, -1)
+            if node.children is None:
+                n.slot = f.owner = node.slots[0]    # the last leaf's events are shared out
+                continue
+            n.ordered, n.keeps = node.ordered, j < f.n_joins - 1
+            n.within_ts = node.within_time if node.within_time is not None else INT64_MAX
+            n.within_pos = node.within_count if node.within_count is not None else INT64_MAX
+            n.n_distinct = len(node.distinct)
+            n.distinct[0], n.distinct[1] = self._ints([a for a, _ in node.distinct]), self._ints([b for _, b in node.distinct])
+            n.preds, n.negs = self._ints(node.preds), self._ints(node.negations)
+            n.n_keys = len(node.keys)
+            n.keys = <Key*> self._alloc(n.n_keys * sizeof(Key))
+            for k, (slot_a, col_a, slot_b, col_b, real) in enumerate(node.keys):
+                n.keys[k].slot[0], n.keys[k].col[0], n.keys[k].slot[1], n.keys[k].col[1] = slot_a, col_a, slot_b, col_b
+                n.keys[k].real = real
+            for side in range(2):
+                n.n_fetch[side] = len(node.fetch[side])
+                n.fetch[side] = <Fetch*> self._alloc(n.n_fetch[side] * sizeof(Fetch))
+                for k, (slot, path) in enumerate(node.fetch[side]):
+                    n.fetch[side][k].slot, n.fetch[side][k].path = slot, self._ints(path)
+            n.bare = n.ordered and not node.preds and not node.negations and (n.keeps or f.plain_root)
 
     def load(self, data):
         """The data of the program: whatever was loaded before is let go."""
@@ -330,11 +373,11 @@ cdef class Matcher:
     # running
 
     def outermost(self, int flat):
-        """The buffer that the alternative's first level goes over, and its size: what can be shared out among threads."""
+        """The buffer of what is bound first, or of a tree's last leaf, and its size: what can be shared out among threads."""
         cdef Flat* f = &self.m.flats[flat]
-        if f.n_levels == 0:
+        if f.owner < 0:
             return -1, 0
-        buffer = self.m.slot_buf[f.levels[level_of(&self.m, f, 0) if f.trail else 0].slot]
+        buffer = self.m.slot_buf[f.owner]
         return buffer, self.m.bufs[buffer].n
 
     def cancel(self):
@@ -366,19 +409,22 @@ cdef class Matcher:
                     self._share_out(f)
                 for k in range(n_segments):
                     some = True
-                    for i in range(f.n_levels):
-                        if segments[self.m.slot_buf[f.levels[i].slot], k] == segments[self.m.slot_buf[f.levels[i].slot], k + 1]:
+                    for i in range(f.slots.n):
+                        if segments[self.m.slot_buf[f.slots.v[i]], k] == segments[self.m.slot_buf[f.slots.v[i]], k + 1]:
                             some = False
                             break
-                    if some and f.n_levels:
-                        i = self.m.slot_buf[f.levels[level_of(&self.m, f, 0) if f.trail else 0].slot]
+                    if some and f.owner >= 0:
+                        i = self.m.slot_buf[f.owner]
                         some = segments[i, k] < self.m.last and segments[i, k + 1] > self.m.first
                     if not some:
                         continue
                     for i in range(self.m.n_bufs):
                         self.m.bufs[i].lo = segments[i, k]
                         self.m.bufs[i].hi = segments[i, k + 1]
-                    status = trail(&self.m, f) if f.trail else chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
+                    status = (
+                        join_tree(&self.m, f) if f.n_joins else trail(&self.m, f) if f.trail else
+                        chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
+                    )
                     if status < 0:
                         break
             return self._end(f, status)
@@ -391,6 +437,9 @@ cdef class Matcher:
         self.m.n_matches, self.m.max_matches = 0, max_matches
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.compared = self.m.bound = self.m.negation_tests = self.m.ticks = 0
+        self.m.grew = -1
+        for i in range(f.n_joins):
+            f.joins[i].compared = f.joins[i].built = f.joins[i].most = f.joins[i].nanoseconds = 0
         self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
         if self.m.outs == NULL:
             raise MemoryError()
@@ -410,6 +459,7 @@ cdef class Matcher:
 
     cdef void _discard(self, Flat* f) noexcept:
         cdef int i
+        free_joins(&self.m, f)
         for i in range(f.outs.n + 2 * f.out_sets.n):
             give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
         free(self.m.outs)
@@ -422,6 +472,22 @@ cdef class Matcher:
             "compared": self.m.compared, "bound": self.m.bound, "negation tests": self.m.negation_tests,
             "matches": self.m.n_matches,
         }
+
+    def limit_state(self, int64_t max_bytes, Py_ssize_t round_size):
+        """What internal buffers may take, and how many events of a leaf go into one round."""
+        self.m.max_state, self.m.round_ = max_bytes, round_size
+
+    def joins(self, int flat):
+        """(candidates, composites, most bytes held, nanoseconds) of each node of a tree of joins in the last run."""
+        cdef Flat* f = &self.m.flats[flat]
+        return [
+            (f.joins[i].compared, f.joins[i].built, f.joins[i].most, f.joins[i].nanoseconds) for i in range(f.n_joins)
+        ]
+
+    @property
+    def grew(self):
+        """The node that had no room, after TOO_MUCH_STATE."""
+        return self.m.grew
 
     cdef _take(self, Out* o):
         cdef int64_t* v = o.v

@@ -90,7 +90,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         lo = m.cur[level.previous] + 1
     if level.following >= 0 and hi > m.cur[level.following]:
         hi = m.cur[level.following]
-    if k == 0 and f.root:
+    if k == 0 and f.root and f.n_joins == 0:
         lo, hi = max(lo, m.first), min(hi, m.last)
     if lo >= hi:
         return 0

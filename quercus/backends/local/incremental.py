@@ -86,7 +86,7 @@ class Engine:
         self.requests = list(dict.fromkeys(b.accepts for b in self.specs))
         self.keyed = any(b.key is not None for b in self.specs)
         self.count = tree.window.kind == "count"
-        compiler = Compiler(tree, plan.schema, self.specs, key_holds=False)
+        compiler = Compiler(tree, plan.schema, self.specs, key_holds=False, trees=False)
         searches: list[tuple[int, int, str, int]] = []
         modes = set()
         for f, v in all_variants(flats, count=self.count):

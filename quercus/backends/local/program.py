@@ -10,6 +10,7 @@ from __future__ import annotations
 from quercus.backends.local import exists
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
+from quercus.backends.local.joins import Homes, add_nodes, finish_nodes, joined
 from quercus.backends.local.release import Variant
 from quercus.backends.local.specs import (
     BufferSpec,
@@ -29,13 +30,18 @@ from quercus.schema import Schema
 
 
 class Compiler:
-    """Compiles the alternatives of one plan. With `key_holds`, no test is made of what the key found already says."""
+    """Compiles the alternatives of one plan. With `key_holds`, no test is made of what the key found already says.
 
-    def __init__(self, tree: t.Tree, schema: Schema, buffers: list[BufferSpec], *, key_holds: bool) -> None:
+    Without `trees`, trees of joins are taken apart, and everything is searched depth first.
+    """
+
+    def __init__(
+        self, tree: t.Tree, schema: Schema, buffers: list[BufferSpec], *, key_holds: bool, trees: bool = True
+    ) -> None:
         w = tree.window
         self.program = Program(schema.ties == "arrival", w.kind == "count", _size(w), list(buffers))
         self.program.build_indexes = exists.BUILD
-        self.tree, self.key_holds = tree, key_holds
+        self.tree, self.key_holds, self.trees = tree, key_holds, trees
         self.code = Code(self.program, schema)
 
     def flat(
@@ -50,28 +56,34 @@ class Compiler:
         names = {b.var: self._name(b, root) for b in f.buffers}
         seen = outer | names
         order = [v for v in _binding_order(f, names, variant, root=root, first=first) if names[v].slots]
-        level_of = self._levels(spec, f, names, order, variant)
+        tree = joined(self.tree.root, f) if root and self.trees else None
+        if tree is not None:
+            add_nodes(spec, tree, f, names)
+        homes = self._levels(spec, f, names, order, variant)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
         spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
         spec.slots = [s for n in names.values() for s in n.slots]
-        self._windows(spec, f, names)
+        windows = self._windows(spec, f, names)
         self._sets(f, names)
         self._set_pairs(spec, f, names)
         for c in f.predicates:
-            self._predicate(spec, c, names, seen, level_of)
+            self._predicate(spec, c, names, seen, homes)
         for c in f.tests:
             spec.tests.append(self._test(c, seen))
         for g in f.negations:
-            self._negation(spec, g, names, seen, level_of)
+            self._negation(spec, g, names, seen, homes)
+        finish_nodes(spec, self.program, windows)
         if variant is not None and variant.asks:
             spec.held = [s for v in variant.sets if (s := names[v].set) is not None]
         if root:
-            if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
-                self._chain(spec, f, names)
-            if variant is None:
-                spec.trail = self._trail(spec, f, names)
-            chained = spec.chain is not None and not spec.sets and not spec.counted
-            spec.natural = chained or spec.trail is not None
+            if not spec.joins:
+                if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
+                    self._chain(spec, f, names)
+                if variant is None:
+                    spec.trail = self._trail(spec, f, names)
+            inner = [j for j in spec.joins if j.children is not None]
+            ordered = all(j.ordered for j in inner) if inner else spec.chain is not None
+            spec.natural = (ordered and not spec.sets and not spec.counted) or spec.trail is not None
             spec.variables = [n.var for n in names.values() if n.set is None]
             spec.outs = [names[v].slots[0] for v in spec.variables]
             spec.set_variables = [n.var for n in names.values() if n.set is not None]
@@ -106,11 +118,13 @@ class Compiler:
 
     def _levels(
         self, spec: FlatSpec, f: Flat, names: dict[str, Name], order: list[str], variant: Variant | None
-    ) -> dict[int, int]:
+    ) -> Homes:
+        """A level for each slot that no join binds; joins have bound theirs before."""
         types = {b.var: set(b.accepts) for b in f.buffers}
-        level_of: dict[int, int] = {}
-        bound: list[str] = []
+        bound: list[str] = list(spec.joins[-1].variables) if spec.joins else []
         for var in order:
+            if var in bound:
+                continue
             own = names[var].slots
             backwards = variant is not None and variant.mode in ("last", "delayed") and var == variant.pivot
             for i in reversed(range(len(own))) if backwards else range(len(own)):
@@ -131,19 +145,22 @@ class Compiler:
                         level.above.append(pivot[0])
                     else:
                         level.below.append(pivot[-1])
-                level_of[own[i]] = len(spec.levels)
                 spec.levels.append(level)
             bound.append(var)
-        return level_of
+        return Homes(spec)
 
-    def _windows(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
+    def _windows(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> list[tuple[list[int], int]]:
+        """Returns the numbers of the windows, each with the slots inside."""
+        found = []
+        bound = spec.joins[-1].slots if spec.joins else []
         for covered, w in f.windows:
             inside = [names[v] for v in names if v in covered]
             number = len(self.program.windows)
             slots = [s for n in inside for s in n.slots]
             sets = [n.set for n in inside if n.set is not None and not n.slots]
             self.program.windows.append(WindowSpec(w.kind == "count", _size(w), slots, sets))
-            before: list[int] = []
+            found.append((slots, number))
+            before = [s for s in bound if s in slots]
             for level in spec.levels:
                 if level.slot in slots:
                     if before:
@@ -151,6 +168,7 @@ class Compiler:
                     before.append(level.slot)
             for s in sets:
                 self.program.sets[s].windows.append(number)
+        return found
 
     def _sets(self, f: Flat, names: dict[str, Name]) -> None:
         types = {b.var: set(b.accepts) for b in f.buffers}
@@ -185,10 +203,10 @@ class Compiler:
     # predicates
 
     def _predicate(
-        self, spec: FlatSpec, e: x.Expr, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+        self, spec: FlatSpec, e: x.Expr, names: dict[str, Name], seen: dict[str, Name], homes: Homes
     ) -> None:
         if isinstance(e, x.Same):
-            self._same(spec, e, names, seen, level_of)
+            self._same(spec, e, names, seen, homes)
             return
         if self.holds(e):
             return
@@ -211,14 +229,13 @@ class Compiler:
                 chosen, over = chosen | {outer.var: outer.element}, outer.set
             number = self.code.predicate(e, seen, chosen, over=over)
             used = [chosen.get(v, seen[v].slots[0] if seen[v].slots else -1) for v in named if v in names]
-            self._place(spec, number, [level_of[s] for s in used])
+            self._place(spec, number, used, homes)
 
-    def _place(self, spec: FlatSpec, number: int, levels: list[int]) -> None:
-        spec.levels[max(levels, default=0)].preds.append(number) if spec.levels else spec.tests.append(number)
+    def _place(self, spec: FlatSpec, number: int, slots: list[int], homes: Homes) -> None:
+        home = homes.of(slots)
+        (spec.tests if home is None else home.preds).append(number)
 
-    def _same(
-        self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
-    ) -> None:
+    def _same(self, spec: FlatSpec, e: x.Same, names: dict[str, Name], seen: dict[str, Name], homes: Homes) -> None:
         """Pair by pair:
 
         of slots as predicates, of elements and slots as element predicates, of elements as set pairs.
@@ -227,7 +244,7 @@ class Compiler:
         for i, a in enumerate(columns):
             for b in columns[i:]:
                 if a.var in names or b.var in names:
-                    self._same_pair(spec, a, b, names, seen, level_of)
+                    self._same_pair(spec, a, b, names, seen, homes)
 
     def _same_pair(
         self,
@@ -236,7 +253,7 @@ class Compiler:
         b: x.Column,
         names: dict[str, Name],
         seen: dict[str, Name],
-        level_of: dict[int, int],
+        homes: Homes,
     ) -> None:
         m, n = seen[a.var], seen[b.var]
         if a.var == b.var:
@@ -246,7 +263,7 @@ class Compiler:
             for i, s in enumerate(m.slots):
                 for u in m.slots[i + 1 :]:
                     number = self.code.equal_slots(a, m, s, b, n, u)
-                    self._place(spec, number, [level_of[k] for k in (s, u)])
+                    self._place(spec, number, [s, u], homes)
             return
         both_open = all(k.var in names and k.set is not None and not k.slots for k in (m, n))
         if both_open:
@@ -257,7 +274,7 @@ class Compiler:
             return
         for left in _slots_or_none(m, names):
             for right in _slots_or_none(n, names):
-                self._equal_pair(spec, (a, m, left), (b, n, right), names, level_of)
+                self._equal_pair(spec, (a, m, left), (b, n, right), names, homes)
 
     def _equal_pair(
         self,
@@ -265,7 +282,7 @@ class Compiler:
         left: tuple[x.Column, Name, int | None],
         right: tuple[x.Column, Name, int | None],
         names: dict[str, Name],
-        level_of: dict[int, int],
+        homes: Homes,
     ) -> None:
         """One pair of columns, at least one of them this alternative's:
 
@@ -288,7 +305,7 @@ class Compiler:
         if inside is not None:
             self.program.sets[inside].preds.append(number)
         else:
-            self._place(spec, number, [level_of[s] for s in slots if s in level_of])
+            self._place(spec, number, [s for s in slots if s in spec.slots], homes)
 
     def _test(self, e: x.Expr, seen: dict[str, Name]) -> int:
         """A test on the whole match: elements named beside a group function must all pass."""
@@ -346,7 +363,7 @@ class Compiler:
     # negations
 
     def _negation(
-        self, spec: FlatSpec, g: FlatNegation, names: dict[str, Name], seen: dict[str, Name], level_of: dict[int, int]
+        self, spec: FlatSpec, g: FlatNegation, names: dict[str, Name], seen: dict[str, Name], homes: Homes
     ) -> None:
         scope = g.scope
         types = {name for b in g.bodies for leaf in b.buffers for name in leaf.accepts}
@@ -370,9 +387,8 @@ class Compiler:
         if late or not spec.root:
             spec.negations.append(number)
         else:
-            spec.levels[
-                max((level_of[s] for v in needs if v in names for s in names[v].slots), default=0)
-            ].negations.append(number)
+            home = homes.of(s for v in needs if v in names for s in names[v].slots)
+            (spec.negations if home is None else home.negations).append(number)
 
 
 def _slots_or_none(n: Name, names: dict[str, Name]) -> tuple[int | None, ...]:

@@ -14,6 +14,7 @@ from quercus.backends.local.buffers import BufferSource, buffer_specs, segments
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.inputs import is_large
+from quercus.backends.local.joins import Measured
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
 from quercus.backends.local.threads import Matchers
@@ -50,9 +51,18 @@ def needed(plan: Plan) -> frozenset[str] | None:
 
 
 def find(
-    plan: Plan, stream: Events, limits: Limits, counters: dict[str, int] | None = None, *, threads: int = 1
+    plan: Plan,
+    stream: Events,
+    limits: Limits,
+    counters: dict[str, int] | None = None,
+    *,
+    threads: int = 1,
+    joins: list[Measured] | None = None,
 ) -> list[Bound]:
-    """The bound rows of all matches in a loaded stream; exact operation counts are added to `counters`."""
+    """The bound rows of all matches in a loaded stream.
+
+    Exact operation counts are added to `counters`; what each join of each alternative did, to `joins`.
+    """
     tree = plan.tree
     flats = flatten(tree.root, tree.window)
     parts: list[Part] = []
@@ -63,7 +73,7 @@ def find(
         compiler = Compiler(tree, plan.schema, wanted, key_holds=not source.nulls)
         numbers = [compiler.flat(f, {}, root=True) for f in flats]
         program = compiler.program
-        matchers = Matchers(program, fill(program, stream, source.data), threads)
+        matchers = Matchers(program, fill(program, stream, source.data), threads, limits.max_state_bytes)
         if counters is not None:
             counters["routed"] = sum(len(b.row) for b in source.data)
         where = segments(source.data)
@@ -75,10 +85,14 @@ def find(
             for status, columns, sets in matchers.run(number, where, left, nanoseconds):
                 parts.append(Part(program.flats[number], columns, sets))
                 left -= parts[-1].count
+                if status == match.TOO_MUCH_STATE:
+                    raise matchers.too_much_state(number)
                 check(status if left >= 0 else match.TOO_MANY, program.flats[number], limits)
             if counters is not None:
                 for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
+            if joins is not None:
+                joins.extend(matchers.joins(number))
     return combine(plan.query, parts, stream, distinct=repeats(tree.root), ordered=ordered, single=single)
 
 

@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from quercus.ir import expr as x
+from quercus.ir import tree as t
 from quercus.ir.exists import Method
 
 # When existence indexes that must be built are: never; once searches have cost as much; at the first test.
@@ -137,6 +138,25 @@ class NegationSpec:
 
 
 @define
+class JoinSpec:
+    """A node of a tree of joins: a leaf with its slot, or an internal buffer over two nodes that come before it."""
+
+    variables: list[str]
+    slots: list[int]
+    children: tuple[int, int] | None = None
+    source: t.Join | t.Stack | None = None
+    ordered: bool = False  # SEQ: what is left ends before what is right starts
+    within_time: int | None = None  # the narrowest windows around it
+    within_count: int | None = None
+    distinct: list[tuple[int, int]] = field(factory=list)
+    preds: list[int] = field(factory=list)
+    negations: list[int] = field(factory=list)
+    keys: list[tuple[int, int, int, int, bool]] = field(factory=list)  # left slot, column, right slot, column, float64
+    needs: set[int] = field(factory=set)  # slots that predicates and negations read
+    fetch: list[list[tuple[int, list[int]]]] = field(factory=list)  # of each child: slots, and the ways to them
+
+
+@define
 class FlatSpec:
     root: bool
     levels: list[LevelSpec] = field(factory=list)
@@ -149,6 +169,7 @@ class FlatSpec:
     slots: list[int] = field(factory=list)
     pairs: list[tuple[int, int, int, int, int]] = field(factory=list)
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
+    joins: list[JoinSpec] = field(factory=list)  # a tree of joins binds its slots before the levels; children first
     limits: list[tuple[int, list[int]]] = field(factory=list)  # of a chain: (component, buffers of a SEQ negated after)
     jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quercus.backends.local import joins
 from quercus.backends.local.specs import Filled, Program
+from quercus.errors import LimitExceeded
 from quercus.kernels import match
 
 LEAST = 2_048  # outermost events that make a thread worth its start
@@ -24,9 +26,11 @@ Found = tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArra
 class Matchers:
     """A matcher for each thread, over one program."""
 
-    def __init__(self, program: Program, data: Filled, threads: int) -> None:
+    def __init__(self, program: Program, data: Filled, threads: int, max_state_bytes: int | None = None) -> None:
         self.program, self.data, self.threads = program, data, threads
+        self.max_state_bytes = joins.STATE_BYTES if max_state_bytes is None else max_state_bytes
         self.matchers = [self._matcher()]
+        self.used = self.matchers  # those of the last run
 
     def _matcher(self) -> match.Matcher:
         made = match.Matcher(self.program)
@@ -37,10 +41,13 @@ class Matchers:
         """What each part found, in order."""
         size = self.matchers[0].outermost(flat)[1]
         count = max(1, min(self.threads, size // LEAST))
-        if count == 1:
-            return [self.matchers[0].run(flat, segments, max_matches, max_nanoseconds)]
         while len(self.matchers) < count:
             self.matchers.append(self._matcher())
+        self.used = self.matchers[:count]
+        for m in self.used:
+            m.limit_state(self.max_state_bytes // count, joins.ROUND)
+        if count == 1:
+            return [self.matchers[0].run(flat, segments, max_matches, max_nanoseconds)]
         borders = [size * i // count for i in range(count + 1)]
         with ThreadPoolExecutor(count) as pool:
             jobs = [
@@ -57,7 +64,18 @@ class Matchers:
     def counters(self) -> dict[str, int]:
         """Exact operation counts of the last run, over all threads."""
         total: dict[str, int] = {}
-        for m in self.matchers:
+        for m in self.used:
             for name, count in m.counters.items():
                 total[name] = total.get(name, 0) + count
         return total
+
+    def joins(self, flat: int) -> list[joins.Measured]:
+        """What each join of the last run did, over all threads."""
+        parts = zip(*(m.joins(flat) for m in self.used), strict=True)
+        summed = [tuple(sum(counts) for counts in zip(*nodes, strict=True)) for nodes in parts]
+        return joins.measured(self.program.flats[flat], summed)
+
+    def too_much_state(self, flat: int) -> LimitExceeded:
+        """The error of a run that stopped because its internal buffers were full."""
+        node = next(m.grew for m in self.used if m.grew >= 0)
+        return joins.too_much_state(self.program.flats[flat], node, self.max_state_bytes)
