@@ -352,6 +352,14 @@ def test_a_scope_as_long_as_the_window_holds_a_match_as_long(
     assert len(plan.run(events)) == left
 
 
+def test_an_and_ends_with_its_last_event_in_whatever_order() -> None:
+    for pattern in ("AND(C x, D y)", "AND(D y, C x)", "AND(C x, D y, x.id = a.id)"):
+        plan = plan_of(f"SEQ(A a, !{pattern}, B b)")
+        assert program_of(plan).flats[0].jump_limits
+        events = [{"ts": ts, "type": type_, "id": 1} for ts, type_ in enumerate("ADBCB")]
+        assert plan.run(events).rows() == [{"a": 0, "b": 2}]
+
+
 # Keys ---------------------------------------------------------------------------------------------------------------
 
 
