@@ -352,6 +352,32 @@ def test_a_scope_as_long_as_the_window_holds_a_match_as_long(
     assert len(plan.run(events)) == left
 
 
+def test_an_and_ends_with_its_last_event_in_whatever_order() -> None:
+    for pattern in ("AND(C x, D y)", "AND(D y, C x)", "AND(C x, D y, x.id = a.id)"):
+        plan = plan_of(f"SEQ(A a, !{pattern}, B b)")
+        assert program_of(plan).flats[0].jump_limits
+        events = [{"ts": ts, "type": type_, "id": 1} for ts, type_ in enumerate("ADBCB")]
+        assert plan.run(events).rows() == [{"a": 0, "b": 2}]
+
+
+@pytest.mark.parametrize(("last", "left"), [("5", 0), ("5 EVENTS", 1), ("6 EVENTS", 0)])
+def test_a_limit_looks_as_far_as_the_window(last: str, left: int) -> None:
+    plan = plan_of("SEQ(A a, !(C x, x.id = a.id), B b)", last)
+    events = [{"ts": ts, "type": type_, "id": 1} for ts, type_ in enumerate("AZZBCB" if left else "AZZZCB")]
+    assert program_of(plan).flats[0].jump_limits
+    assert len(plan.run(events)) == left
+
+
+@pytest.mark.parametrize(("v", "left"), [(2, 1), (1, 0)])
+def test_two_ties_of_one_variable_must_both_hold(v: int, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exists, "BUILD", AT_ONCE)
+    plan = plan_of("SEQ(A a, !SEQ(C x, D y, x.v < y.v, y.id = a.id, y.v = a.id), B b)")
+    assert methods(plan) == ["latest"]
+    values = {"A": {"id": 1}, "C": {"v": 0}, "D": {"id": 1, "v": v}, "B": {}}
+    events = [{"ts": ts, "type": type_, **values[type_]} for ts, type_ in enumerate("ACDB")]
+    assert len(plan.run(events)) == left
+
+
 # Keys ---------------------------------------------------------------------------------------------------------------
 
 

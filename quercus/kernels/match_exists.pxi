@@ -12,12 +12,10 @@ cdef int has_match(Machine* m, Way* way, Bounds* scope) noexcept nogil:
 cdef void forget_indexes(Machine* m) noexcept nogil:
     """The buffers have changed: what was built over them goes."""
     cdef int i, j, k
-    cdef Keys* keys
     cdef End* end
     for i in range(m.n_keys):
-        keys = &m.keys[i]
-        drop_keys(keys)
-        keys.debt = 0
+        drop_keys(&m.keys[i])
+        m.keys[i].debt = 0
     for i in range(m.n_negs):
         for j in range(m.negs[i].n_ways):
             for k in range(m.negs[i].ways[j].n_ends):
@@ -25,8 +23,7 @@ cdef void forget_indexes(Machine* m) noexcept nogil:
                 free(end.start_pos)
                 free(end.start_ts)
                 end.start_pos = end.start_ts = NULL
-                end.begin = end.upto = 0
-                end.debt = end.work = end.done = 0
+                end.begin = end.upto = end.debt = end.work = end.done = 0
 
 # the first event of each leaf in turn
 
@@ -60,7 +57,7 @@ cdef int jumps(Machine* m, Way* way, Bounds* scope) noexcept nogil:
 
 cdef int first_of(Machine* m, Jump* jump, Buf* buf, Py_ssize_t lo, Py_ssize_t hi, int neg, Py_ssize_t* out) noexcept nogil:
     """The first event of [lo, hi) that the match ties to itself and has not bound. 1: found, 0: none."""
-    cdef Keys* keys
+    cdef Keys* keys = NULL
     cdef int64_t group
     cdef Py_ssize_t i, j
     cdef int r
@@ -82,18 +79,15 @@ cdef int first_of(Machine* m, Jump* jump, Buf* buf, Py_ssize_t lo, Py_ssize_t hi
                     return 1
                 j += 1
             return 0
-        for i in range(lo, hi):
-            m.compared += 1
+    for i in range(lo, hi):
+        m.compared += 1
+        if jump.n_ties:
             keys.debt += 1
             r = tick(m)
             if r < 0:
                 return r
-            if tied(m, jump, i) and (neg < 0 or not excluded(m, neg, at(buf.row, i, buf.n))):
-                out[0] = i
-                return 1
-        return 0
-    for i in range(lo, hi):
-        m.compared += 1
+            if not tied(m, jump, i):
+                continue
         if neg < 0 or not excluded(m, neg, at(buf.row, i, buf.n)):
             out[0] = i
             return 1
@@ -102,11 +96,9 @@ cdef int first_of(Machine* m, Jump* jump, Buf* buf, Py_ssize_t lo, Py_ssize_t hi
 
 cdef bint tied(Machine* m, Jump* jump, Py_ssize_t i) noexcept nogil:
     """Whether an event agrees with the match on every column of the key."""
-    cdef int k
-    cdef Tie* t
+    cdef Tie t
     cdef int64_t x = 0, y = 0
-    for k in range(jump.n_ties):
-        t = &jump.ties[k]
+    for t in jump.ties[:jump.n_ties]:
         if not value(&m.cols[t.col], i, &x) or not value(&m.cols[t.outer], m.cur[t.slot], &y) or x != y:
             return False
     return True
@@ -190,11 +182,10 @@ cdef void drop_keys(Keys* keys) noexcept nogil:
 cdef int build_keys(Machine* m, Keys* keys) noexcept nogil:
     """Group a buffer's events by key, over all segments: a segment is a range of the buffer, as a scope is."""
     cdef Py_ssize_t n = m.bufs[keys.buf].n, e, n_groups = 0
-    cdef int64_t size = 16, g, kept, next_
+    cdef int64_t size = 16, g, kept, next_, v = 0
     cdef uint64_t h
     cdef int k, r
     cdef bint known
-    cdef int64_t v = 0
     while size < 2 * n:
         size *= 2
     keys.mask = size - 1
