@@ -59,6 +59,31 @@ def test_too_long_a_push_stops() -> None:
     assert e.value.limit == "max_seconds"
 
 
+@pytest.mark.parametrize(
+    ("query", "limits", "types"),
+    [
+        ("PATTERN SEQ(A a, B b) WITHIN 1000", qc.Limits(max_matches=500), "AB"),
+        ("PATTERN SEQ(A a, B b) WITHIN 1000 AGG COUNT(*) AS n GROUPBY a.id", qc.Limits(max_matches=500), "AB"),
+        ("PATTERN SEQ(A a, !B b) WITHIN 10000", qc.Limits(max_state_bytes=50_000), "AC"),
+        ("PATTERN AND(A* a, B b) WITHIN 1000", qc.Limits(max_matches=50), "AB"),
+        ("PATTERN SEQ(A a, B b) PARTITION BY id WITHIN 99 EVENTS", qc.Limits(max_matches=500), "AB"),
+    ],
+)
+@pytest.mark.parametrize("delay", [0, 3])
+def test_a_limit_leaves_the_stream_as_it_was(query: str, limits: qc.Limits, types: str, delay: int) -> None:
+    plan = qc.compile(query, SCHEMA)
+    stream, free = plan.stream(limits=limits, max_delay=delay), plan.stream(max_delay=delay)
+    stream.push(many(types, 20))
+    free.push(many(types, 20))
+    before = stream.snapshot()
+    with pytest.raises(qc.LimitExceeded):
+        stream.push(many(types, 5_000, 20))
+    assert stream.snapshot() == before == free.snapshot()
+    rest = many(types, 20, 20)
+    assert stream.push(rest).to_arrow() == free.push(rest).to_arrow()
+    assert stream.close().to_arrow() == free.close().to_arrow()
+
+
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 LONG_RUNS = [
