@@ -434,6 +434,8 @@ def test_times_may_be_timestamps() -> None:
         {"max_delay": 1.5},
         {"max_delay": True},
         {"max_delay": "5 EVENTS"},
+        {"max_delay": 10**30},
+        {"max_delay": "999999999999999999 d"},
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
@@ -498,10 +500,10 @@ def totals(given: list[Any], by: tuple[str, str] | None) -> list[dict[object, di
     return found
 
 
-@pytest.mark.parametrize("first", range(770_000, 770_200, 100))
+@pytest.mark.parametrize("first", range(770_000, 770_120, 60))
 def test_a_push_gives_the_groups_that_changed(first: int) -> None:
     changed = 0
-    for drawn, bound in valid(range(first, first + 100)):
+    for drawn, bound in valid(range(first, first + 60)):
         sample, r = in_order(drawn), Random(drawn.seed)
         plain = [v.var for v in bound.variables if isinstance(v, p.Leaf)]
         by = (r.choice(plain), r.choice(("id", "s"))) if plain and r.random() < 0.7 else None
@@ -524,7 +526,7 @@ def test_a_push_gives_the_groups_that_changed(first: int) -> None:
             changed += len(new)
         (whole,) = totals([plan.run(table(sample.events))], by)
         assert latest == whole, f"{sample}\n{grouped}"
-    assert changed > 100
+    assert changed > 60
 
 
 def test_a_total_without_matches_comes_at_the_end() -> None:
