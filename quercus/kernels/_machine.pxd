@@ -142,10 +142,9 @@ cdef struct Flat:
     int n_pairs
     Pair* pairs
     bint root
-    bint held               # a match is given only when the moment of its release is at hand (see Moment)
-    bint holds_window       # ... the window after its start is over
-    bint holds_end          # ... the time of its end is over
-    Ints holds_sets         # ... no window lets these sets grow
+    bint held               # a match is given only when no later event can change it
+    Ints holds_sets         # ... nor enlarge these sets of it
+    Ints all_negs           # ... nor violate any of these
     bint plain_last         # the last level needs no look at single events
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win

@@ -146,7 +146,8 @@ cdef class Matcher:
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.root, f.held = source.root, source.held is not None
         if f.held:
-            f.holds_window, f.holds_end, f.holds_sets = source.held[0], source.held[1], self._ints(source.held[2])
+            f.holds_sets = self._ints(source.held)
+            f.all_negs = self._ints([*source.negations, *(g for level in source.levels for g in level.negations)])
         last = source.levels[len(source.levels) - 1] if source.levels else None
         f.plain_last = bool(
             source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests

@@ -190,10 +190,9 @@ cdef bint over(Machine* m, Flat* f, Moment* t) noexcept nogil:
     """Whether at that moment no later event could violate the match or enlarge a set of it."""
     cdef int i, j
     cdef bint closed
-    if f.holds_window and not past(t, m.count_window, m.start_pos if m.count_window else m.start_ts, m.window_size):
-        return False
-    if f.holds_end and t.ts <= m.end_ts:
-        return False
+    for i in range(f.all_negs.n):
+        if not out_of_reach(m, &m.negs[f.all_negs.v[i]], t):
+            return False
     for i in range(f.holds_sets.n):
         closed = False
         for j in range(m.sets[f.holds_sets.v[i]].wins.n):
@@ -201,6 +200,18 @@ cdef bint over(Machine* m, Flat* f, Moment* t) noexcept nogil:
         if not closed:
             return False
     return True
+
+
+cdef bint out_of_reach(Machine* m, Neg* g, Moment* t) noexcept nogil:
+    """Whether no event from that moment on can lie in a negation's scope."""
+    cdef int64_t after = INT64_MIN, unused = 0
+    if g.right == 0 or edge(m, g.before, g.n_before, False, &unused):
+        return True
+    if g.right == 1:
+        return past(t, m.count_window, m.start_pos if m.count_window else m.start_ts, m.window_size)
+    if m.count_window or t.ts > m.end_ts:
+        return True
+    return not m.by_arrival and edge(m, g.after, g.n_after, True, &after) and after >= m.end_ts
 
 
 cdef inline bint past(Moment* t, bint count, int64_t start, int64_t size) noexcept nogil:

@@ -343,6 +343,9 @@ cdef class StreamMatcher(Matcher):
             limit = self.m.now.pos if self._by_position(number) else self.m.now.ts
             if x.mode == FIRST and limit != INT64_MAX:
                 limit = sat_sub(limit, self.m.window_size)
+            for k in range(self.touched.n if x.mode == DELAYED else 0):
+                if push(&self.chosen, self.touched.v[k]):
+                    raise MemoryError()
             while q.head < q.tail and (q.at[q.head] < limit or limit == INT64_MAX):
                 k = q.segment[q.head]
                 if self.segs[k].live:
@@ -414,7 +417,7 @@ cdef class StreamMatcher(Matcher):
         if x.mode == LAST:
             v, low, high = r.row, self.m.before.row, INT64_MAX
         elif x.mode == DELAYED:
-            v, low, high = r.ts, self.m.before.ts, self.m.now.ts
+            v, low, high = r.ts, self.m.before.ts, INT64_MAX
         elif self.m.count_window:
             v, low, high = r.pos, sat_sub(self.m.before.pos, self.m.window_size), self.m.now.pos
         else:

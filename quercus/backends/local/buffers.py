@@ -33,6 +33,20 @@ def buffer_specs(flats: Iterable[Flat], tree: t.Tree) -> list[BufferSpec]:
     return list(found)
 
 
+def variables_of(flats: Iterable[Flat], tree: t.Tree) -> dict[BufferSpec, list[str]]:
+    """The variables whose events each buffer holds."""
+    found: dict[BufferSpec, list[str]] = {}
+    for f in flats:
+        for b in f.buffers:
+            names = found.setdefault(spec_of(b, tree), [])
+            names.extend([b.var] if b.var not in names else [])
+        for g in f.negations:
+            for spec, more in variables_of(g.bodies, tree).items():
+                names = found.setdefault(spec, [])
+                names.extend(v for v in more if v not in names)
+    return found
+
+
 class BufferSource:
     """Makes leaf buffers from a stream: routed, filtered, and sorted key by key where there is a key."""
 

@@ -41,8 +41,8 @@ def duration(given: str | int | None, schema: Schema) -> int:
 class Waiting:
     """Events that wait for their turn, by time and then by row."""
 
-    def __init__(self) -> None:
-        self.events = History()  # by row
+    def __init__(self, names: list[str]) -> None:
+        self.events = History(names)  # by row
         self.ts, self.rows = _NONE, _NONE
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Waiting:
 
     def copy(self) -> Waiting:
         """The same, to be changed."""
-        made = Waiting()
+        made = Waiting(self.events.names)
         made.events.pieces = list(self.events.pieces)
         made.ts, made.rows = self.ts, self.rows
         return made
@@ -81,10 +81,10 @@ class Waiting:
         return pieces, ts, rows
 
 
-def gathered(pieces: Sequence[Piece], rows: Index) -> pa.Table:
+def gathered(pieces: Sequence[Piece], rows: Index, names: list[str]) -> pa.Table:
     """The events of some rows, in that order."""
     order = np.argsort(rows, kind="stable")
-    found, _ = taken(pieces, rows[order])
+    found, _ = taken(pieces, rows[order], names)
     back = np.empty(len(rows), np.int64)
     back[order] = np.arange(len(rows))
     return found.take(pa.array(back)).combine_chunks()

@@ -9,6 +9,7 @@ import pyarrow as pa
 from attrs import frozen
 from numpy.typing import NDArray
 
+from quercus.backends.local import inputs
 from quercus.backends.local.specs import Index
 
 _MERGED = 32  # pieces of about one size become one
@@ -42,7 +43,8 @@ class Piece:
 class History:
     """Pieces of the stream, the oldest first. A piece never changes, so that results may keep some."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: list[str]) -> None:
+        self.names = names  # of the columns that are needed
         self.pieces: list[Piece] = []
 
     def __len__(self) -> int:
@@ -56,7 +58,7 @@ class History:
         self.pieces.append(piece)
         while len(self.pieces) >= _MERGED and self.pieces[-_MERGED].level == self.pieces[-1].level:
             level = self.pieces[-1].level + 1
-            self.pieces[-_MERGED:] = [merged(self.pieces[-_MERGED:], level)]
+            self.pieces[-_MERGED:] = [merged(self.pieces[-_MERGED:], self.names, level)]
 
     def purge(self, *, ts: int | None = None, place: int | None = None) -> None:
         """Let go of the pieces that end before a time, or before a place."""
@@ -72,12 +74,12 @@ class History:
         """Keep these places only."""
         if self.pieces:
             last_ts = self.pieces[-1].last_ts
-            events, rows = taken(self.pieces, places)
+            events, rows = taken(self.pieces, places, self.names)
             self.pieces = [Piece(events, int(places[0]), places, rows, last_ts, 1)] if len(places) else []
 
 
-def merged(pieces: Sequence[Piece], level: int) -> Piece:
-    events = pa.concat_tables([as_table(p.events) for p in pieces]).combine_chunks()
+def merged(pieces: Sequence[Piece], names: list[str], level: int) -> Piece:
+    events = concatenated([p.events.select(names) for p in pieces]).combine_chunks()
     places: Index | None = None
     if any(p.places is not None for p in pieces) or len(events) != pieces[-1].last - pieces[0].first + 1:
         places = np.concatenate(
@@ -87,20 +89,18 @@ def merged(pieces: Sequence[Piece], level: int) -> Piece:
     return Piece(events, pieces[0].first, places, rows, pieces[-1].last_ts, level)
 
 
-def as_table(events: pa.Table | pa.RecordBatch) -> pa.Table:
-    return events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
-
-
-def taken(pieces: Sequence[Piece], places: NDArray[np.int64]) -> tuple[pa.Table, Index]:
+def taken(pieces: Sequence[Piece], places: NDArray[np.int64], names: list[str]) -> tuple[pa.Table, Index]:
     """The events at some places, ascending, and the rows that they were pushed as."""
     parts: list[pa.Table] = []
     rows: list[Index] = []
     for p in pieces:
         first, last = np.searchsorted(places, [p.first, p.last + 1])
-        if first < last:
+        if first < last or not parts:
             at = p.index(places[first:last])
-            parts.append(as_table(p.events.take(pa.array(at))))
+            parts.append(p.events.select(names).take(pa.array(at, pa.int64())))
             rows.append(p.row_numbers(at))
-    if not parts:
-        return as_table(pieces[0].events).slice(0, 0), np.empty(0, np.int64)
-    return pa.concat_tables(parts), np.concatenate(rows)
+    return concatenated(parts), np.concatenate(rows)
+
+
+def concatenated(parts: Sequence[pa.Table | pa.RecordBatch]) -> pa.Table:
+    return inputs.concatenated([p if isinstance(p, pa.Table) else pa.Table.from_batches([p]) for p in parts])

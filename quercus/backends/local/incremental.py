@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import evolve
 
 from quercus.backends.base import Limits
-from quercus.backends.local.buffers import buffer_specs
+from quercus.backends.local.buffers import buffer_specs, variables_of
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
@@ -66,7 +66,9 @@ class Found:
         bound, plan = self.places(), self.engine.plan
         used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
         places = np.unique(np.concatenate(used)) if used else _NONE
-        table, numbers = taken(self.pieces, places) if len(places) else (self.engine.empty, _NONE)
+        table, numbers = (
+            taken(self.pieces, places, self.engine.empty.column_names) if len(places) else (self.engine.empty, _NONE)
+        )
         return Answer(table, plan.schema, plan.query, {b.var: b.found_in(places) for b in bound}, numbers)
 
 
@@ -80,6 +82,7 @@ class Engine:
         self.clock, self.place = BEGIN, 0
         flats = flatten(tree.root, tree.window)
         self.specs = buffer_specs(flats, tree)
+        self.names = variables_of(flats, tree)
         self.requests = list(dict.fromkeys(b.accepts for b in self.specs))
         self.keyed = any(b.key is not None for b in self.specs)
         self.count = tree.window.kind == "count"
@@ -105,7 +108,7 @@ class Engine:
         self.columns = [
             [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
         ]
-        self.keys, self.labels, self.history = Keys(), Labels(self.program), History()
+        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.empty.column_names)
         self.labels.begin(self.matcher)
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
         back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
@@ -306,10 +309,10 @@ class Engine:
         assert limits.max_state_bytes is not None
         if self.bytes + added.nbytes <= limits.max_state_bytes:
             return
-        held = {" or ".join(b.accepts): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
+        held = {", ".join(self.names[b]): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
         most = max(held, key=lambda name: held[name], default="")
         raise LimitExceeded(
-            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of {most} holds most, "
+            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of ({most}) holds most, "
             f"{held.get(most, 0):,} events: tighten WITHIN, filter the events, or raise Limits(max_state_bytes=)",
             limit="max_state_bytes",
             value=limits.max_state_bytes,

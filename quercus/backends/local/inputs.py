@@ -170,10 +170,10 @@ def _from_files(where: str | Path, schema: Schema, wanted: Wanted, *, typed: boo
             conform(read.table, schema, wanted, missing=missing, source=source, typed=typed, known=read.names)
         )
         rows += len(read.table)
-    return _concatenated(tables)
+    return concatenated(tables)
 
 
-def _concatenated(tables: list[pa.Table]) -> pa.Table:
+def concatenated(tables: list[pa.Table]) -> pa.Table:
     """Tables that differ only in how a column is encoded (large strings, dictionaries, zones), one after the other."""
     first = tables[0].schema
     if all(t.schema.equals(first) for t in tables):
@@ -227,7 +227,7 @@ def _merged(events: Mapping[Any, Any], schema: Schema, wanted: Wanted) -> pa.Tab
             if a not in own:
                 table = table.append_column(a, pa.nulls(len(table), _null_type(wanted[a], schema)))
         tables.append(table.select([schema.time, *wanted]))
-    together = _concatenated(tables)
+    together = concatenated(tables)
     which = np.repeat(np.arange(len(tables), dtype=np.int32), [len(t) for t in tables])
     types = pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names, pa.string()))
     together = together.add_column(1, schema.type, types)

@@ -58,9 +58,8 @@ class Compiler:
             spec.tests.append(self._test(c, seen))
         for g in f.negations:
             self._negation(spec, g, names, seen, level_of)
-        if variant is not None and variant.mode == "filter":
-            sets = [s for v in variant.sets if (s := names[v].set) is not None]
-            spec.held = (variant.window, variant.end, sets)
+        if variant is not None and variant.asks:
+            spec.held = [s for v in variant.sets if (s := names[v].set) is not None]
         if root:
             if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
                 self._chain(spec, f, names)

@@ -22,32 +22,33 @@ Mode = Literal["last", "delayed", "first", "filter"]
 class Variant:
     """One way to look for an alternative's matches: from the pivot, which is the last or the first of its rivals.
 
-    `last`: from events that are new. `delayed`: from events whose time is over. `first`: from events whose window is
-    over. `filter`: from all, and each match is asked whether its moment has come.
+    `last`: from events that are new. `delayed`: from those and from events whose time is not over, each match being
+    asked whether its moment has come. `first`: from events whose window is over. `filter`: from all, each being asked.
     """
 
     mode: Mode
     pivot: str | None = None
     rivals: tuple[str, ...] = ()
     chain: bool = True
-    window: bool = False  # of a filter: what a match waits for
-    end: bool = False
-    sets: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()  # that can grow while a match waits
+
+    @property
+    def asks(self) -> bool:
+        return self.mode in ("delayed", "filter")
 
 
 def variants(f: Flat, *, count: bool) -> tuple[Variant, ...]:
     """How to look for the matches of an alternative; `count` says the query's window counts events."""
     open_ = [b.var for b in f.buffers if _is_set(b) and not any((b.var, o.var) in f.before for o in _fixed(f))]
     rights = {_right(g, f) for g in f.negations}
-    window, end = "window" in rights, "end" in rights and not count
-    if open_ or window:
+    if open_ or "window" in rights:
         inner = all(any(v in covered for covered, _ in f.windows[:-1]) for v in open_)  # the last is the query's
         first = [b for b in f.buffers if not any((o, b.var) in f.before for o in f.variables)]
-        if (inner and not window) or any(_is_set(b) for b in first):
-            return (Variant("filter", window=window, end=end, sets=tuple(open_)),)
+        if (inner and "window" not in rights) or any(_is_set(b) for b in first):
+            return (Variant("filter", sets=tuple(open_)),)
         return tuple(Variant("first", b.var, _others(b, first)) for b in first)
     last = [b for b in _fixed(f) if not any((b.var, o.var) in f.before for o in _fixed(f))]
-    mode: Mode = "delayed" if end else "last"
+    mode: Mode = "delayed" if "end" in rights and not count else "last"
     return tuple(Variant(mode, b.var, _others(b, last)) for b in last)
 
 
@@ -69,9 +70,8 @@ def _others(b: t.Buffer, rivals: list[t.Buffer]) -> tuple[str, ...]:
 
 
 def _right(g: FlatNegation, f: Flat) -> str | None:
-    """What bounds a negation's scope on the right, when no neighbour surely does."""
-    surely = {b.var for b in f.buffers if not b.kleene or b.least > 0}
-    return None if any(v in surely for group in g.scope.before for v in group) else g.scope.right
+    """What bounds a negation's scope on the right, when no neighbour can: one that may be empty is asked each time."""
+    return None if any(v in f.variables for group in g.scope.before for v in group) else g.scope.right
 
 
 def all_variants(flats: tuple[Flat, ...], *, count: bool) -> Iterator[tuple[Flat, Variant]]:

@@ -81,7 +81,7 @@ def read(data: bytes, plan: Plan) -> State:
         if facts["version"] != VERSION:
             raise DataError(f"a snapshot of version {facts['version']}; this is version {VERSION}")
         if facts["plan"] != identity(plan):
-            raise DataError("the snapshot belongs to another query or another schema")
+            raise DataError("the snapshot belongs to the plan of another query or another schema")
         own = {name: events.column(name).to_numpy().astype(np.int64) for name in (_PLACE, _ROW, _POSITION)}
         return State(
             events.drop_columns([_PLACE, _ROW, _POSITION]).replace_schema_metadata(None),

@@ -118,7 +118,7 @@ class FlatSpec:
     chain: int | None = None  # the window of a SEQ of plain components, which needs no search
     limits: list[tuple[int, int]] = field(factory=list)  # of a chain: (component, buffer of the leaf negated after it)
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
-    held: tuple[bool, bool, list[int]] | None = None  # given only when the window, its end, these sets are over
+    held: list[int] | None = None  # a match is asked whether it is decided: these sets can grow
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets

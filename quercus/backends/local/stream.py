@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
 from quercus.backends.local.delay import Waiting, duration, gathered
-from quercus.backends.local.history import taken
+from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.specs import Index
@@ -57,8 +58,9 @@ class Stream:
         self._columns = columns
         self._engine = Engine(plan, columns)
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
-        self._waiting = Waiting()
         self._empty = self._engine.empty
+        self._names = self._empty.column_names
+        self._waiting = Waiting(self._names)
         self._rows = 0  # events pushed
         self._seen = BEGIN  # the greatest time pushed
         self._final: Matches | None = None
@@ -81,6 +83,8 @@ class Stream:
         if found is not None:
             return found
         table = as_table(events, self.plan.schema, self._columns)
+        if isinstance(events, Mapping):  # arrays that are not ours, and may change
+            table = table.take(pa.array(np.arange(len(table))))
         ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
         if not self._delay and not self._waiting and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
@@ -113,7 +117,7 @@ class Stream:
         """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
         if not self._closed:
             pieces, ts, rows = self._waiting.release(END)
-            table = gathered(pieces, rows) if len(ts) else self._empty
+            table = gathered(pieces, rows, self._names) if len(ts) else self._empty
             self._final = self._step(table, ts, rows, END)
             self._closed = True
         return self.final
@@ -170,7 +174,7 @@ class Stream:
         clock = max(self._engine.clock, seen - self._delay) if seen > BEGIN + self._delay else self._engine.clock
         try:
             pieces, ts, rows = self._waiting.release(clock)
-            found = self._step(gathered(pieces, rows) if len(ts) else self._empty, ts, rows, clock)
+            found = self._step(gathered(pieces, rows, self._names) if len(ts) else self._empty, ts, rows, clock)
         except BaseException:
             self._waiting = kept
             raise
@@ -199,11 +203,15 @@ class Stream:
         engine = self._engine
         places = engine.kept()
         pieces = engine.history.pieces
-        events, rows = taken(pieces, places) if pieces else (self._empty, _NONE)
-        waiting = gathered(self._waiting.events.pieces, self._waiting.rows) if len(self._waiting) else self._empty
+        events, rows = taken(pieces, places, self._names) if pieces else (self._empty, _NONE)
+        waiting = (
+            gathered(self._waiting.events.pieces, self._waiting.rows, self._names)
+            if len(self._waiting)
+            else self._empty
+        )
         keys = [list(k) if isinstance(k, tuple) else k for k in engine.keys.values] if engine.own_positions else []
         state = snapshot.State(
-            pa.concat_tables([events.select(self._empty.column_names), waiting]),
+            concatenated([events, waiting]),
             np.r_[places, np.full(len(waiting), -1)],
             np.r_[rows, self._waiting.rows],
             engine.positions_of(places, len(waiting)),
