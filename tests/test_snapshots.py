@@ -9,8 +9,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from attrs import evolve
 
 import quercus as qc
 from quercus.backends.local import snapshot
@@ -129,6 +131,52 @@ def test_another_version_is_refused(plan: qc.Plan, monkeypatch: pytest.MonkeyPat
         later = busy(plan).snapshot()
     with pytest.raises(qc.DataError, match="version 999"):
         plan.restore(later)
+
+
+ODD: list[Any] = [-1, 0, 2**63 - 1, -(2**63), 10**30, None, "x", [], {}, True, 1.5, [[1]]]
+ROWS = [-1, 0, 1, 5, 2**63 - 1, -(2**63), 2**40]
+PLANS = [
+    (HELD, SCHEMA),
+    ("PATTERN SEQ(A a, !B b) WITHIN 4 EVENTS", SCHEMA),
+    ("PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", qc.Schema({"id": "int64"}, key="id")),
+    ("PATTERN AND(A* a, B b) WITHIN 9", SCHEMA),
+    ("PATTERN SEQ(A a, B b) WITHIN 9 AGG COUNT(*) AS n, AVG(b.id) AS m GROUPBY a.id", SCHEMA),
+]
+
+
+def forged(state: bytes, plan: qc.Plan, r: Random) -> bytes:
+    """The snapshot with something else in one place, and in order otherwise: its digest says so."""
+    found = snapshot.read(state, plan)
+    match r.choice(("facts", "facts", "rows", "keys", "given")):
+        case "facts":
+            name = r.choice([n for n in found.facts if n not in ("version", "plan")])
+            found = evolve(found, facts={**found.facts, name: r.choice(ODD)})
+        case "rows":
+            name = r.choice(("places", "rows", "positions"))
+            values = np.array([r.choice((v, r.choice(ROWS))) for v in getattr(found, name).tolist()], np.int64)
+            found = evolve(found, **{name: values})
+        case "keys":
+            count = r.randint(0, 3)
+            next_ = np.array([r.choice(ROWS) for _ in range(count)], np.int64)
+            found = evolve(found, keys=[r.choice(ODD) for _ in range(count)], next_positions=next_)
+        case "given":
+            found = evolve(found, given=[r.choice(ODD) for _ in range(r.randint(1, 3))])
+    return snapshot.write(found, plan)
+
+
+@pytest.mark.parametrize(("query", "schema"), PLANS)
+def test_a_forged_snapshot_is_refused_or_works(query: str, schema: qc.Schema) -> None:
+    plan, r, refused = qc.compile(query, schema), Random(7), 0
+    state = busy(plan).snapshot()
+    for _ in range(150):
+        try:
+            stream = plan.restore(forged(state, plan, r))
+            stream.push(REST).to_arrow()
+            stream.snapshot()
+            stream.close().to_arrow()
+        except qc.DataError:
+            refused += 1
+    assert refused > 15
 
 
 class Evil:

@@ -22,10 +22,10 @@ def many(types: str, count: int, first: int = 0) -> pa.Table:
 @pytest.mark.parametrize(
     ("query", "types", "name"),
     [
-        ("PATTERN SEQ(A a, B b) WITHIN 1000000000", "A", "A"),
-        ("PATTERN SEQ(A a, !B b) WITHIN 1000000000", "AC", "A"),
-        ("PATTERN SEQ(C c, A a, B b) WITHIN 1000000000", "CAAAA", "A"),
-        ("PATTERN SEQ(C c, A+ a, !B b) WITHIN 1000000000", "CCCCCCCA", "C"),
+        ("PATTERN SEQ(A a, B b) WITHIN 1000000000", "A", "a"),
+        ("PATTERN SEQ(A a, !B b) WITHIN 1000000000", "AC", "a"),
+        ("PATTERN SEQ(C c, A a, B b) WITHIN 1000000000", "CAAAA", "a"),
+        ("PATTERN SEQ(C c, A+ a, !B b) WITHIN 1000000000", "CCCCCCCA", "c"),
     ],
 )
 def test_too_much_state_stops_and_says_what_it_is(query: str, types: str, name: str) -> None:
@@ -34,7 +34,7 @@ def test_too_much_state_stops_and_says_what_it_is(query: str, types: str, name: 
     with pytest.raises(qc.LimitExceeded) as e:
         list(map(stream.push, source))
     assert e.value.limit == "max_state_bytes"
-    assert f"the buffer of {name} holds most" in str(e.value)
+    assert f"the buffer of ({name}) holds most" in str(e.value)
     assert "max_state_bytes=" in str(e.value)
 
 
@@ -57,6 +57,31 @@ def test_too_long_a_push_stops() -> None:
     with pytest.raises(qc.LimitExceeded) as e, plan.stream(limits=qc.Limits(max_seconds=0.5)) as s:
         s.push(many("AB", 4_000))
     assert e.value.limit == "max_seconds"
+
+
+@pytest.mark.parametrize(
+    ("query", "limits", "types"),
+    [
+        ("PATTERN SEQ(A a, B b) WITHIN 1000", qc.Limits(max_matches=500), "AB"),
+        ("PATTERN SEQ(A a, B b) WITHIN 1000 AGG COUNT(*) AS n GROUPBY a.id", qc.Limits(max_matches=500), "AB"),
+        ("PATTERN SEQ(A a, !B b) WITHIN 10000", qc.Limits(max_state_bytes=50_000), "AC"),
+        ("PATTERN AND(A* a, B b) WITHIN 1000", qc.Limits(max_matches=50), "AB"),
+        ("PATTERN SEQ(A a, B b) PARTITION BY id WITHIN 99 EVENTS", qc.Limits(max_matches=500), "AB"),
+    ],
+)
+@pytest.mark.parametrize("delay", [0, 3])
+def test_a_limit_leaves_the_stream_as_it_was(query: str, limits: qc.Limits, types: str, delay: int) -> None:
+    plan = qc.compile(query, SCHEMA)
+    stream, free = plan.stream(limits=limits, max_delay=delay), plan.stream(max_delay=delay)
+    stream.push(many(types, 20))
+    free.push(many(types, 20))
+    before = stream.snapshot()
+    with pytest.raises(qc.LimitExceeded):
+        stream.push(many(types, 5_000, 20))
+    assert stream.snapshot() == before == free.snapshot()
+    rest = many(types, 20, 20)
+    assert stream.push(rest).to_arrow() == free.push(rest).to_arrow()
+    assert stream.close().to_arrow() == free.close().to_arrow()
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
