@@ -386,16 +386,16 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
     hits.rows, hits.codes, hits.size, hits.capacity = NULL, NULL, 0, 0
     cdef Rows found[FEW_NAMES]
     cdef Few few
-    cdef int k, width = few_width(at_once)
+    cdef int k, longer, width = few_width(at_once)
     for k in range(FEW_NAMES):
         found[k] = Rows(NULL, 0, 0)
     try:
         build(&table, names)
         if width and not nulls and 0 < len(names) <= FEW_NAMES and table.words < 3:
-            describe(&few, &table, names)
+            longer = describe(&few, &table, names)
             few.data = bytes_
             with nogil:
-                failed = few_rows(&few, &table, offsets, size, rows, width, found)
+                failed = few_rows(&few, &table, offsets, size, rows, width, longer, found)
             if failed:
                 raise MemoryError
             return widened(found, len(names), first_row)

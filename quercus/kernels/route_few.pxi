@@ -25,17 +25,22 @@ cdef struct Rows:               # of one name
     int64_t capacity
 
 
-cdef void describe(Few* few, const Table* table, list names) noexcept:
-    """The names as route_few.h compares them."""
+cdef int describe(Few* few, const Table* table, list names) noexcept:
+    """The names as route_few.h compares them; whether some are longer than seven bytes."""
     cdef int64_t i, length
-    cdef int shift
+    cdef int shift, longer = 0
     few.names = <int>len(names)
+    for i in range(few.names):
+        longer |= PyBytes_GET_SIZE(names[i]) >= WORD
     for i in range(few.names):
         length = PyBytes_GET_SIZE(names[i])
         shift = <int>(64 - 8 * min(length, <int64_t>WORD))
         few.lengths[i] = length
         few.heads[i] = word_at(<const uint8_t*>table.texts[i], length, 0) << shift if shift < 64 else 0
         few.tails[i] = few.heads[i] if length <= WORD else word_at(<const uint8_t*>table.texts[i], length, length - WORD)
+        if not longer:
+            few.heads[i] |= <uint64_t>length
+    return longer
 
 
 cdef int make_rooms(Rows* found, int names, int64_t rows) noexcept nogil:
@@ -59,11 +64,11 @@ cdef int make_rooms(Rows* found, int names, int64_t rows) noexcept nogil:
 
 
 cdef int few_rows(Few* few, const Table* table, const offset_t[::1] offsets, int64_t size, int64_t rows, int width,
-                  Rows* found) noexcept nogil:
+                  int longer, Rows* found) noexcept nogil:
     """The rows of each name; -1: out of memory."""
     cdef int64_t first = 0, stop, at, hits = 0, before
     cdef int32_t code
-    cdef int k, longer = table.words > 1, rare = 0
+    cdef int k, rare = 0
     few.offsets, few.limit = &offsets[0], size - WORD
     while first < rows:
         if make_rooms(found, few.names, rows):
@@ -82,7 +87,7 @@ cdef int few_rows(Few* few, const Table* table, const offset_t[::1] offsets, int
                     few.ends[code] += 1
             at += 1
         for k in range(few.names):
-            found[k].size = few.ends[k] - found[k].rows
+            found[k].size = (<Py_ssize_t>few.ends[k] - <Py_ssize_t>found[k].rows) // <Py_ssize_t>sizeof(uint32_t)
             hits += found[k].size
         rare = 16 * (hits - before) < stop - first  # then, to pass over a group without any is quicker
         first = stop
