@@ -32,6 +32,8 @@ typedef struct {
 
 #include <immintrin.h>
 
+/* Keeps a pointer in a register of its own: gcc 12 packs four of them into one vector, and unpacks them to use them. */
+#define FEW_ALONE(p) __asm__("" : "+r"(p))
 #define FEW_INLINE static inline __attribute__((always_inline))
 #define FEW_AVX2 __attribute__((target("avx2,popcnt")))
 #define FEW_AVX512 __attribute__((target("avx512f,avx512vl,popcnt")))
@@ -117,6 +119,7 @@ FEW_INLINE FEW_AVX2 int64_t pass_avx2(Few* f, int64_t first, int64_t stop, int w
                 __m128i packed = _mm_shuffle_epi8(row, _mm_load_si128((const __m128i*)few_packed[masks[k]]));
                 _mm_storeu_si128((__m128i*)ends[k], packed);
                 ends[k] += __builtin_popcount((unsigned)masks[k]);
+                FEW_ALONE(ends[k]);
             }
         row = _mm_add_epi32(row, _mm_set1_epi32(4));
     }
@@ -178,6 +181,7 @@ FEW_INLINE FEW_AVX512 int64_t pass_avx512(Few* f, int64_t first, int64_t stop, i
             for (k = 0; k < names; k++) {
                 _mm256_storeu_si256((__m256i*)ends[k], _mm256_maskz_compress_epi32(masks[k], row));
                 ends[k] += __builtin_popcount(masks[k]);
+                FEW_ALONE(ends[k]);
             }
         row = _mm256_add_epi32(row, _mm256_set1_epi32(8));
     }

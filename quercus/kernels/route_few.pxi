@@ -89,7 +89,7 @@ cdef int few_rows(Few* few, const Table* table, const offset_t[::1] offsets, int
         for k in range(few.names):
             found[k].size = (<Py_ssize_t>few.ends[k] - <Py_ssize_t>found[k].rows) // <Py_ssize_t>sizeof(uint32_t)
             hits += found[k].size
-        rare = 16 * (hits - before) < stop - first  # then, to pass over a group without any is quicker
+        rare = 64 * (hits - before) < stop - first  # then, to pass over a group without any is quicker
         first = stop
     return 0
 
