@@ -138,6 +138,10 @@ class DataError(QuercusError):
         super().__init__(message)
 
 
+class OutOfOrder(DataError):
+    """An event that comes too late in a stream."""
+
+
 class LimitExceeded(QuercusError):
     """A limit was reached: names what grew and what to do about it."""
 

@@ -116,6 +116,17 @@ class Plan:
             raise QueryError("E703", f"the backend '{chosen.name}' cannot run this plan: {reason}")
         return chosen.run(self, events, threads=threads, limits=limits or backends.Limits())
 
+    def write(self, events: Any, path: str | Path, *, limits: Limits | None = None) -> int:
+        """Find all matches and write them into a file as they are decided: .parquet, .csv, .jsonl or .arrow.
+
+        Events in files are read in pieces, so that neither they nor the matches need fit into memory; events out of
+        order are read whole and sorted. Matches come in the order in which they are decided. Returns their number.
+        """
+        from quercus.backends.base import Limits
+        from quercus.backends.local.scan import write
+
+        return write(self, events, path, limits or Limits())
+
     def stream(
         self,
         *,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from quercus.backends.local.aggregate import aggregated
-from quercus.backends.local.outputs import Answer, Bound, projected, row_numbers
+from quercus.backends.local.outputs import Answer, Bound, Rows, projected, row_numbers
 from quercus.backends.local.write import write_table
 from quercus.ir import pattern as p
 from quercus.schema import Schema
@@ -18,6 +18,14 @@ from quercus.schema import Schema
 __all__ = ["Bound", "Matches"]
 
 _SHOWN = 10
+
+
+class Later(Protocol):
+    """Matches whose number is known before they are made."""
+
+    def __len__(self) -> int: ...
+
+    def answer(self) -> Answer: ...
 
 
 class Matches:
@@ -39,34 +47,36 @@ class Matches:
     {'ts': 2, 'type': 'B', 'id': 8}
     """
 
-    def __init__(self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound]) -> None:
+    def __init__(
+        self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound], numbers: Rows | None = None
+    ) -> None:
+        """`bound` are rows of `events`; `numbers` are what rows() calls these, if they are only some of the input's."""
         self.schema, self.query = schema, query
-        self._made: Answer | Callable[[], Answer] = Answer(events, schema, query, {b.var: b for b in bound})
+        self._made: Answer | Later = Answer(events, schema, query, {b.var: b for b in bound}, numbers)
         self._aggregates: pa.Table | None = None
 
     @classmethod
-    def of_stream(
-        cls, schema: Schema, query: p.Query, make: Callable[[], Answer], totals: pa.Table | None = None
-    ) -> Matches:
+    def of_stream(cls, schema: Schema, query: p.Query, later: Later, totals: pa.Table | None = None) -> Matches:
         """What a stream gives: made when it is first looked at. `totals`: the groups that changed, with AGG."""
         found = cls.__new__(cls)
-        found.schema, found.query, found._made, found._aggregates = schema, query, make, totals
+        found.schema, found.query, found._made, found._aggregates = schema, query, later, totals
         return found
 
     @property
-    def _answer(self) -> Answer:
+    def answer(self) -> Answer:
+        """The matches with their events."""
         if not isinstance(self._made, Answer):
-            self._made = self._made()
+            self._made = self._made.answer()
         return self._made
 
     @property
     def bound(self) -> tuple[Bound, ...]:
         """What each variable is bound to, in the order of the query's variables, as rows of the input."""
-        return tuple(b.numbered(self._answer.numbers) for b in self._answer.bound.values())
+        return tuple(b.numbered(self.answer.numbers) for b in self.answer.bound.values())
 
     def __len__(self) -> int:
         """The number of matches; with AGG, of groups."""
-        return self.to_arrow().num_rows if self.query.aggregates else len(self._answer)
+        return self.to_arrow().num_rows if self.query.aggregates else len(self._made)
 
     def rows(self) -> list[dict[str, int | list[int]]]:
         """Each match as {variable: row number in the input, or a list of them in order of position}.
@@ -86,9 +96,9 @@ class Matches:
         list. Counts and integer sums are decimal128(38, 0).
         """
         if not self.query.aggregates:
-            return projected(self._answer)
+            return projected(self.answer)
         if self._aggregates is None:
-            self._aggregates = aggregated(self._answer)
+            self._aggregates = aggregated(self.answer)
         return self._aggregates
 
     def to_pandas(self) -> Any:
@@ -127,7 +137,7 @@ class Matches:
         return f"<div>{escape(repr(self)[1:-1])}<table><tr>{names}</tr>{rows}</table></div>"
 
     def _head(self) -> Matches:
-        answer = self._answer
+        answer = self.answer
         return Matches(answer.table, self.schema, self.query, [b.head(_SHOWN) for b in answer.bound.values()])
 
 

@@ -7,6 +7,7 @@ inside their scope, until the first match.
 """
 
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ceil, fabs, floor, fmod
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
@@ -16,8 +17,9 @@ from libc.string cimport memcpy, memmove, memset
 import numpy as np
 
 from quercus.kernels._machine cimport *
-from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint64_t
+from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from quercus.kernels.memory cimport adopt, give, take
+from quercus.kernels.route cimport Router
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
@@ -377,3 +379,4 @@ cdef class Matcher:
 
 
 include "match_stream.pxi"
+include "match_feed.pxi"

@@ -314,6 +314,7 @@ cdef list split(const Hits* hits, int64_t names, row_t first_row):
 
 
 include "route_few.pxi"
+include "router.pxi"
 
 
 cdef int64_t check_rows(int64_t rows, const uint8_t[::1] validity, int64_t bit_offset) except -1:
@@ -386,16 +387,16 @@ def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list nam
     hits.rows, hits.codes, hits.size, hits.capacity = NULL, NULL, 0, 0
     cdef Rows found[FEW_NAMES]
     cdef Few few
-    cdef int k, longer, width = few_width(at_once)
+    cdef int k, width = few_width(at_once)
     for k in range(FEW_NAMES):
         found[k] = Rows(NULL, 0, 0)
     try:
         build(&table, names)
         if width and not nulls and 0 < len(names) <= FEW_NAMES and table.words < 3:
-            longer = describe(&few, &table, names)
+            describe(&few, &table, names)
             few.data = bytes_
             with nogil:
-                failed = few_rows(&few, &table, offsets, size, rows, width, longer, found)
+                failed = few_rows(&few, &table, &offsets[0], size, rows, width, found)
             if failed:
                 raise MemoryError
             return widened(found, len(names), first_row)

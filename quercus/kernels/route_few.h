@@ -26,6 +26,7 @@ typedef struct {
     int64_t lengths[FEW_NAMES];
     uint32_t* ends[FEW_NAMES];      /* where each name's next row number goes */
     int names;
+    int longer;                     /* whether some name has more than seven bytes */
 } Few;
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -224,21 +225,21 @@ static int few_width(int most)
 }
 
 /* The row at which the pass stopped: the first of a group that it cannot take. */
-static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int longer, int rare)
+static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int rare)
 {
     if (f->limit < 0)
         return first;
-    return width == 8 ? pass_avx512_any(f, first, stop, wide, longer, rare)
-                      : pass_avx2_any(f, first, stop, wide, longer, rare);
+    return width == 8 ? pass_avx512_any(f, first, stop, wide, f->longer, rare)
+                      : pass_avx2_any(f, first, stop, wide, f->longer, rare);
 }
 
 #else
 
 static int few_width(int most) { (void)most; return 0; }
 
-static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int longer, int rare)
+static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int rare)
 {
-    (void)f, (void)stop, (void)width, (void)wide, (void)longer, (void)rare;
+    (void)f, (void)stop, (void)width, (void)wide, (void)rare;
     return first;
 }
 

@@ -111,6 +111,29 @@ def conform(
     return pa.table(out)
 
 
+def conforms(given: pa.Schema, schema: Schema, columns: frozenset[str] | None = None) -> bool:
+    """Whether columns of these types are as conform() would leave them, but for nulls among the times."""
+    wanted = wanted_columns(schema, columns)
+    names = [schema.time, schema.type, *wanted]
+    if any(given.get_field_index(n) < 0 for n in names):
+        return False
+    time, kind = given.field(schema.time).type, given.field(schema.type).type
+    unit = pa.types.is_timestamp(time) and time.unit == schema.time_unit
+    return (
+        (unit if schema.time_is_timestamp else time == pa.int64())
+        and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        and all(_fits(given.field(n).type, k, schema.timestamp_unit) for n, k in wanted.items())
+    )
+
+
+def _fits(t: pa.DataType, kind: Type, unit: str) -> bool:
+    if kind == "string":
+        return _is_names(t)
+    if kind == "timestamp":
+        return bool(pa.types.is_timestamp(t) and t.unit == unit)
+    return bool(t == _TARGETS[kind])
+
+
 # Columns --------------------------------------------------------------------------------------------------------------
 
 

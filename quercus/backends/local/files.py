@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ FORMATS = {
     ".feather": "arrow",
 }
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+_PIECE = 262_144  # rows
+_BLOCK = 2**24  # bytes of text
 _DECLARED = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
 
 
@@ -96,6 +98,45 @@ def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source)
         raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
 
 
+def weight(path: Path, names: Collection[str]) -> int:
+    """About how many bytes the wanted columns of a file take in memory."""
+    try:
+        if format_of(path) == "parquet":
+            with pa.parquet.ParquetFile(path) as file:
+                groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+                columns = (g.column(j) for g in groups for j in range(g.num_columns))
+                return sum(c.total_uncompressed_size for c in columns if c.path_in_schema in names)
+        return path.stat().st_size * (8 if path.suffix in _COMPRESSED else 1)
+    except (pa.ArrowException, OSError):
+        return 0  # reading it will say what is wrong
+
+
+def read_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source) -> Iterator[Read]:
+    """The wanted columns of a file, some rows at a time."""
+    kind = format_of(path)
+    names = [schema.time, schema.type, *wanted]
+    try:
+        match kind:
+            case "parquet":
+                with pa.parquet.ParquetFile(path) as file:
+                    known = file.schema_arrow.names
+                    for batch in file.iter_batches(_PIECE, columns=[n for n in known if n in names]):
+                        yield Read(pa.Table.from_batches([batch]), known)
+            case "arrow":
+                yield from _ipc_pieces(path, names)
+            case "csv" | "tsv":
+                yield from _csv_pieces(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ",")
+            case _:
+                for table in _json_pieces(path, schema, wanted):
+                    yield Read(table, names, sparse=True)
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as e:
+        if kind in ("csv", "tsv", "jsonl") and isinstance(e, pa.ArrowInvalid):
+            _blame(path, names, wanted, source, "\t" if kind == "tsv" else "," if kind == "csv" else None)
+        raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
+
+
 def _blame(path: Path, names: list[str], wanted: Mapping[str, Type], source: Source, delimiter: str | None) -> None:
     """Read a text file again, value by value, for an error that names the column and the row; or find nothing wrong."""
     try:
@@ -148,7 +189,56 @@ def _read_ipc(path: Path, names: list[str]) -> Read:
     return Read(table.select([i for i, n in enumerate(known) if n in names]), known)
 
 
+def _ipc_pieces(path: Path, names: list[str]) -> Iterator[Read]:
+    with pa.memory_map(str(path)) as source:
+        try:
+            file = pa.ipc.open_file(source)
+            batches: Iterable[Any] = (file.get_batch(i) for i in range(file.num_record_batches))
+        except pa.ArrowInvalid:
+            source.seek(0)
+            batches = pa.ipc.open_stream(source)
+        for batch in batches:
+            known = batch.schema.names
+            yield Read(pa.Table.from_batches([batch.select([n for n in known if n in names])]), known)
+
+
+def _csv_pieces(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> Iterator[Read]:
+    header, parse, convert = _csv_options(path, names, wanted, delimiter)
+    block = pa.csv.ReadOptions(block_size=_BLOCK)
+    with pa.csv.open_csv(path, read_options=block, parse_options=parse, convert_options=convert) as reader:
+        for batch in reader:
+            yield Read(pa.Table.from_batches([batch]), header)
+
+
+def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iterator[pa.Table]:
+    """As _read_json: the first block says whether times and types are text or numbers."""
+    failed: Exception | None = None
+    block = pa.json.ReadOptions(block_size=_BLOCK)
+    for explicit in _json_schemas(schema, wanted):
+        options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
+        began = False
+        try:
+            with pa.json.open_json(path, read_options=block, parse_options=options) as reader:
+                for batch in reader:
+                    began = True
+                    yield pa.Table.from_batches([batch])
+            return
+        except pa.ArrowInvalid as e:
+            if began:
+                raise
+            failed = failed or e
+    assert failed is not None
+    raise failed
+
+
 def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> Read:
+    header, parse, convert = _csv_options(path, names, wanted, delimiter)
+    return Read(pa.csv.read_csv(path, parse_options=parse, convert_options=convert), header)
+
+
+def _csv_options(
+    path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str
+) -> tuple[list[str], Any, Any]:
     """Attributes are read as what they are declared, so that the string 007 keeps its zeros.
 
     An empty field is null, in a string column too, unless it is quoted.
@@ -164,7 +254,7 @@ def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimite
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    return Read(pa.csv.read_csv(path, parse_options=parse, convert_options=convert), header)
+    return header, parse, convert
 
 
 def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:

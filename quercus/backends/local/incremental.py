@@ -7,6 +7,7 @@ the events that fix the moment of a release (release.py), so that what was joine
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,22 @@ from attrs import evolve
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import buffer_specs
+from quercus.backends.local.conform import conforms
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
 from quercus.backends.local.fill import column, numbers, valid
 from quercus.backends.local.flat import flatten
-from quercus.backends.local.history import History, Piece
+from quercus.backends.local.history import History, Piece, taken
+from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
-from quercus.backends.local.outputs import Bound
+from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
 from quercus.backends.local.specs import ColumnData, FlatSpec, Index, Program
 from quercus.errors import LimitExceeded
 from quercus.kernels import match
+from quercus.kernels.route import Router
 from quercus.plan import Plan
 
 BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
@@ -37,12 +41,42 @@ _NONE = np.empty(0, np.int64)
 Given = dict[tuple[object, ...], int]
 
 
+class Found:
+    """What a step decided: matches as places in the stream, and the pieces that they lie in."""
+
+    def __init__(self, parts: list[Part], engine: Engine, pieces: tuple[Piece, ...]) -> None:
+        self.parts, self.engine, self.pieces = parts, engine, pieces
+        self.bound: list[Bound] | None = None
+
+    def __len__(self) -> int:
+        single = len(self.parts) == 1 or not self.engine.distinct
+        return sum(p.count for p in self.parts) if single and self.bound is None else len(self.places()[0])
+
+    def places(self) -> list[Bound]:
+        """What each variable is bound to, in the order of the answer."""
+        if self.bound is None:
+            e = self.engine
+            single = not e.keyed
+            self.bound = combine(e.plan.query, self.parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
+            self.parts = []
+        return self.bound
+
+    def answer(self) -> Answer:
+        """The matches with their events."""
+        bound, plan = self.places(), self.engine.plan
+        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        places = np.unique(np.concatenate(used)) if used else _NONE
+        table, numbers = taken(self.pieces, places) if len(places) else (self.engine.empty, _NONE)
+        return Answer(table, plan.schema, plan.query, {b.var: b.found_in(places) for b in bound}, numbers)
+
+
 class Engine:
     """A plan over a stream. `clock` is the greatest time seen, `place` the number of events."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, columns: frozenset[str] | None = None) -> None:
         tree = plan.tree
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
+        self.empty = as_table([], plan.schema, columns)
         self.clock, self.place = BEGIN, 0
         flats = flatten(tree.root, tree.window)
         self.specs = buffer_specs(flats, tree)
@@ -80,38 +114,69 @@ class Engine:
         self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
         self.given: Given = {}  # matches that another alternative may give again, until when
         self._live = 0
+        self._schema: pa.Schema | None = None  # of the last record batch
+        self._quick: match.Feed | None = None
+        self._columns = columns
 
     # a batch ----------------------------------------------------------------------------------------------------------
 
     def step(
         self, events: pa.Table | pa.RecordBatch, ts: Index, rows: Index | int, clock: int, limits: Limits
-    ) -> tuple[list[Bound], tuple[Piece, ...]]:
-        """Take in events in order, move the clock, and give what is now decided, as places in the stream, with the
-        pieces that they lie in. An error leaves everything as it was.
-        """
+    ) -> Found:
+        """Take in events in order, move the clock, and give what is decided. An error leaves everything as it was."""
         n = len(ts)
-        before = (self.clock, self.place, self.place)
-        end = clock == END
-        now = (clock, END if end else self.place + n, self.place + n)
+        return self._step(events, n, rows, clock, limits, lambda: self._feed(events, ts, self.place) if n else None)
+
+    def quick(self, batch: pa.RecordBatch, row: int, clock: int, limits: Limits) -> Found | None:
+        """The same for a record batch that can be taken in as it is; None, if it must be looked at more closely."""
+        feed = self._feed_of(batch.schema)
+        if feed is None:
+            return None
+        last = feed.take(batch.__arrow_c_array__()[1], self.place, clock)
+        return None if last is None else self._step(batch, batch.num_rows, row, last, limits, None)
+
+    def _step(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        n: int,
+        rows: Index | int,
+        clock: int,
+        limits: Limits,
+        feed: Callable[[], None] | None,
+    ) -> Found:
+        place = self.place + n
         try:
-            if n:
-                self._feed(events, ts, np.arange(self.place, self.place + n))
-            parts = self._search(before, now, limits)
-            bound = combine(
-                self.plan.query, parts, None, distinct=self.distinct, ordered=self.ordered, single=not self.keyed
-            )
-            self._check_state(limits, events.nbytes if n else 0)
+            if feed is not None:
+                feed()
+            before = (self.clock, self.place, self.place)
+            parts = self._search(before, (clock, END if clock == END else place, place), limits)
+            if limits.max_state_bytes is not None:
+                self._check_state(limits, events)
         except BaseException:
             self.matcher.undo()
             raise
         if n:
-            self.history.add(Piece(events, self.place, None, rows, int(ts[-1])))
+            self.history.add(Piece(events, self.place, None, rows, clock))
+        self.clock, self.place = clock, place
+        found = Found(parts, self, tuple(self.history.pieces))
         if self.remembers:
-            bound = self._once(bound)
-        self.clock, self.place = clock, self.place + n
-        pieces = tuple(self.history.pieces)
+            found.bound = self._once(found.places())
         self._purge()
-        return bound, pieces
+        return found
+
+    def _feed_of(self, schema: pa.Schema) -> match.Feed | None:
+        """What takes in record batches of a schema as they are, if anything can."""
+        if self._schema is None or (schema is not self._schema and not schema.equals(self._schema)):
+            self._quick = None
+            names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
+            plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
+            single = all(len(b.accepts) == 1 for b in self.specs)
+            if plain and single and Router.can(names) and conforms(schema, self.schema, self._columns):
+                ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
+                wide = bool(pa.types.is_large_string(schema.field(kind).type))
+                self._quick = match.Feed(self.matcher, names, ts, kind, wide)
+        self._schema = schema
+        return self._quick
 
     def restore(self, events: pa.Table, ts: Index, rows: Index, places: Index, positions: Index) -> None:
         """Events that were kept before, at their places."""
@@ -120,7 +185,9 @@ class Engine:
             self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))
         self._purge()
 
-    def _feed(self, given: pa.Table | pa.RecordBatch, ts: Index, places: Index, positions: Index | None = None) -> None:
+    def _feed(
+        self, given: pa.Table | pa.RecordBatch, ts: Index, places: Index | int, positions: Index | None = None
+    ) -> None:
         table = given if isinstance(given, pa.Table) else pa.Table.from_batches([given])
         events = Events(table, self.schema, ts, None)
         routed = dict(zip(self.requests, events.route(self.requests), strict=True))
@@ -150,7 +217,8 @@ class Engine:
             for c, v in zip(self.program.columns, values, strict=True)
         ]
         for number, (at, own) in enumerate(feeds):
-            where, columns = places[at], [filled[i] for i in self.columns[number]]
+            where = at + places if isinstance(places, int) else places[at]
+            columns = [filled[i] for i in self.columns[number]]
             pos = where if positions is None else np.ascontiguousarray(positions[at])
             self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
 
@@ -234,8 +302,9 @@ class Engine:
         """What the state takes: buffers, and the events that they came with."""
         return int(self.matcher.bytes) + self.history.bytes
 
-    def _check_state(self, limits: Limits, added: int) -> None:
-        if limits.max_state_bytes is None or self.bytes + added <= limits.max_state_bytes:
+    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch) -> None:
+        assert limits.max_state_bytes is not None
+        if self.bytes + added.nbytes <= limits.max_state_bytes:
             return
         held = {" or ".join(b.accepts): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
         most = max(held, key=lambda name: held[name], default="")

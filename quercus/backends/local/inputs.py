@@ -10,7 +10,7 @@ since there each event carries only its own attributes; the time and the type ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -25,6 +25,7 @@ from quercus.ir.expr import Type
 from quercus.schema import Schema
 
 Wanted = Mapping[str, Type]
+LARGE = 2**28  # bytes
 
 
 def as_table(events: object, schema: Schema, columns: frozenset[str] | None = None) -> pa.Table:
@@ -41,6 +42,36 @@ def as_table(events: object, schema: Schema, columns: frozenset[str] | None = No
     if isinstance(events, Mapping) and _is_by_type(events, schema):
         return _merged(events, schema, wanted)
     return _one(events, schema, wanted, typed=True)
+
+
+def as_pieces(events: object, schema: Schema, columns: frozenset[str] | None = None) -> Iterator[pa.Table]:
+    """The same, some rows at a time: files are read piece by piece, and so are readers of record batches.
+
+    What is in memory already is one piece.
+    """
+    wanted = wanted_columns(schema, columns)
+    rows = 0
+    if isinstance(events, str | Path):
+        for path in files.find(events):
+            for read in files.read_pieces(path, schema, wanted, Source(rows, f"'{path}'")):
+                missing: Literal["error", "null"] = "null" if read.sparse else "error"
+                source = Source(rows, f"'{path}'")
+                yield conform(read.table, schema, wanted, missing=missing, source=source, known=read.names)
+                rows += len(read.table)
+    elif isinstance(events, pa.RecordBatchReader):
+        for batch in events:
+            yield conform(pa.Table.from_batches([batch]), schema, wanted, source=Source(rows))
+            rows += batch.num_rows
+    else:
+        yield as_table(events, schema, columns)
+
+
+def is_large(events: object, schema: Schema, columns: frozenset[str] | None = None) -> bool:
+    """Whether events in files take so much memory that they are better read in pieces."""
+    if not isinstance(events, str | Path):
+        return False
+    names = {schema.time, schema.type, *wanted_columns(schema, columns)}
+    return sum(files.weight(path, names) for path in files.find(events)) > LARGE
 
 
 def _one(events: object, schema: Schema, wanted: Wanted, *, typed: bool, source: Source = WHOLE) -> pa.Table:

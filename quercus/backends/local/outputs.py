@@ -63,6 +63,11 @@ class Bound:
         found = numbers[rows] if len(numbers) else rows
         return Bound(self.var, self.kleene, np.where(self.rows < 0, -1, found), self.offsets, self.absent)
 
+    def found_in(self, numbers: Rows) -> Bound:
+        """The reverse: the place of each row in some ascending ones."""
+        at = np.where(self.rows < 0, -1, np.searchsorted(numbers, self.rows))
+        return Bound(self.var, self.kleene, at, self.offsets, self.absent)
+
     def head(self, n: int) -> Bound:
         """The first matches only."""
         if self.offsets is None:

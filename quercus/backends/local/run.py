@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +14,11 @@ from quercus.backends.local.buffers import BufferSource, buffer_specs, segments
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.flat import flatten
+from quercus.backends.local.inputs import is_large
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
 from quercus.backends.local.threads import Matchers
-from quercus.errors import LimitExceeded
+from quercus.errors import LimitExceeded, OutOfOrder
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.kernels import group, match
@@ -27,9 +30,23 @@ Index = NDArray[np.int64]
 
 def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Matches:
     """All matches, by end, then start, then the bound rows."""
-    stream = load(events, plan.schema)
+    columns = needed(plan)
+    if is_large(events, plan.schema, columns):
+        from quercus.backends.local.scan import run_pieces
+
+        with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
+            return run_pieces(plan, events, limits)
+    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None)
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
+
+
+def needed(plan: Plan) -> frozenset[str] | None:
+    """The attributes that an answer is made from; None: all."""
+    q = plan.query
+    if any(isinstance(o.value, str) for o in q.returns) or not (q.returns or q.aggregates):
+        return None
+    return frozenset({c.attr for c in plan.tree.reads} | set(plan.tree.partition_by))
 
 
 def find(
@@ -76,12 +93,7 @@ def check(status: int, spec: FlatSpec, limits: Limits) -> None:
         return
     what = ", ".join([*spec.variables, *spec.set_variables])
     if status == match.TOO_MANY:
-        raise LimitExceeded(
-            f"more matches of ({what}) than the limit of {limits.max_matches:,}: tighten WITHIN, add conditions, "
-            "or raise Limits(max_matches=)",
-            limit="max_matches",
-            value=limits.max_matches,
-        )
+        raise too_many(what, limits)
     if status == match.TOO_LONG:
         raise LimitExceeded(
             f"not done after {limits.max_seconds} s: raise Limits(max_seconds=)",
@@ -97,6 +109,15 @@ def check(status: int, spec: FlatSpec, limits: Limits) -> None:
     if status == match.NO_MEMORY:
         raise LimitExceeded(f"no memory left for the matches of ({what})", limit="memory")
     raise KeyboardInterrupt
+
+
+def too_many(what: str, limits: Limits) -> LimitExceeded:
+    return LimitExceeded(
+        f"more matches of ({what}) than the limit of {limits.max_matches:,}: tighten WITHIN, add conditions, "
+        "or raise Limits(max_matches=)",
+        limit="max_matches",
+        value=limits.max_matches,
+    )
 
 
 class Part:
@@ -127,6 +148,15 @@ def combine(
     if distinct and len(keys):
         order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
     return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
+
+
+def in_order(bound: list[Bound]) -> list[Bound]:
+    """Matches by end, then start, then the bound rows."""
+    keys = _order_keys(bound, len(bound[0]))
+    if not keys or _sorted(keys):
+        return bound
+    order = np.lexsort(keys[::-1])
+    return [b.take(order) for b in bound]
 
 
 def _order(last: Index) -> Index:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -12,14 +11,13 @@ import pyarrow as pa
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
 from quercus.backends.local.delay import Waiting, duration, gathered
-from quercus.backends.local.history import Piece, taken
-from quercus.backends.local.incremental import BEGIN, END, Engine
+from quercus.backends.local.history import taken
+from quercus.backends.local.incremental import BEGIN, END, Engine, Found
 from quercus.backends.local.inputs import as_table
-from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
-from quercus.errors import DataError
+from quercus.errors import DataError, OutOfOrder
 from quercus.kernels import group
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -48,16 +46,19 @@ class Stream:
         max_delay: str | int | None = None,
         late: Literal["error", "drop"] = "error",
         limits: Limits | None = None,
+        columns: frozenset[str] | None = None,
     ) -> None:
+        """`columns`: the attributes that events have; None: all of the schema's."""
         if late not in ("error", "drop"):
             raise DataError(f"late={late!r}: choose 'error' or 'drop'")
         self.plan, self.limits, self.late = plan, limits or Limits(), late
         self.dropped = 0  # events that came too late
         self._delay = duration(max_delay, plan.schema)
-        self._engine = Engine(plan)
+        self._columns = columns
+        self._engine = Engine(plan, columns)
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
         self._waiting = Waiting()
-        self._empty = as_table([], plan.schema)
+        self._empty = self._engine.empty
         self._rows = 0  # events pushed
         self._seen = BEGIN  # the greatest time pushed
         self._final: Matches | None = None
@@ -76,7 +77,10 @@ class Stream:
         Bad events, or a limit reached, are errors that leave the stream as it was before this push.
         """
         self._check_open()
-        table = as_table(events, self.plan.schema)
+        found = self._quick(events)
+        if found is not None:
+            return found
+        table = as_table(events, self.plan.schema, self._columns)
         ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
         if not self._delay and not self._waiting and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
@@ -84,6 +88,20 @@ class Stream:
             self._seen, self._rows = seen, self._rows + len(ts)
             return found
         return self._reordered(table, ts)
+
+    def _quick(self, events: Any) -> Matches | None:
+        """Record batches in order need no preparation, for most queries."""
+        if isinstance(events, pa.Table):
+            batches = events.to_batches()
+            events = batches[0] if len(batches) == 1 else None
+        if not isinstance(events, pa.RecordBatch) or self._delay or self._waiting:
+            return None
+        found = self._engine.quick(events, self._rows, self._seen, self.limits)
+        if found is None:
+            return None
+        self._seen = self._engine.clock
+        self._rows += events.num_rows
+        return self._matches(found)
 
     def advance(self, ts: int) -> Matches:
         """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
@@ -129,7 +147,7 @@ class Stream:
         dropped = int(late.sum())
         if dropped and self.late == "error":
             row = int(np.argmax(late))
-            raise DataError(
+            raise OutOfOrder(
                 f"column '{self.plan.schema.time}', row {self._rows + row}: {ts[row]} comes after {limit[row]}"
                 + (f" with max_delay {self._delay}" if self._delay else "")
                 + ": sort the events, allow a longer max_delay, or drop late ones with late='drop'",
@@ -162,16 +180,16 @@ class Stream:
     # ---- matches
 
     def _step(self, table: pa.Table, ts: Index, rows: Index | int, clock: int) -> Matches:
-        bound, pieces = self._engine.step(table, ts, rows, clock, self.limits)
+        return self._matches(self._engine.step(table, ts, rows, clock, self.limits))
+
+    def _matches(self, found: Found) -> Matches:
         query, schema = self.plan.query, self.plan.schema
-        make = _maker(bound, pieces, self._empty, self.plan)
         if self._totals is None:
-            return Matches.of_stream(schema, query, make)
-        answer = make()
-        never = clock == END and not query.group_by and not self._totals.groups and not len(answer)
-        return Matches.of_stream(
-            schema, query, lambda: answer, self._totals.sum_up(answer) if never else self._totals.add(answer)
-        )
+            return Matches.of_stream(schema, query, found)
+        answer = found.answer()
+        never = self._engine.clock == END and not query.group_by and not self._totals.groups and not len(answer)
+        totals = self._totals.sum_up(answer) if never else self._totals.add(answer)
+        return Matches.of_stream(schema, query, found, totals)
 
     # ---- snapshots
 
@@ -229,19 +247,3 @@ class Stream:
         except (KeyError, TypeError, ValueError) as e:
             raise DataError(f"not a snapshot of a stream: {e}") from e
         return stream
-
-
-def _maker(bound: list[Bound], pieces: tuple[Piece, ...], empty: pa.Table, plan: Plan) -> Callable[[], Answer]:
-    """Makes the answer from the places of its events, when somebody looks at it."""
-
-    def make() -> Answer:
-        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
-        places = np.unique(np.concatenate(used)) if used else _NONE
-        table, numbers = taken(pieces, places) if len(places) else (empty, _NONE)
-        at = [
-            Bound(b.var, b.kleene, np.where(b.rows < 0, -1, np.searchsorted(places, b.rows)), b.offsets, b.absent)
-            for b in bound
-        ]
-        return Answer(table, plan.schema, plan.query, {b.var: b for b in at}, numbers)
-
-    return make

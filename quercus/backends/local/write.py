@@ -7,7 +7,8 @@ import math
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -17,6 +18,7 @@ import pyarrow.parquet
 from quercus.errors import DataError
 
 _BATCH = 10_000
+_KINDS = (".parquet", ".csv", ".jsonl", ".ndjson", ".arrow")
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
@@ -25,22 +27,61 @@ def write_table(table: pa.Table, path: str | Path) -> None:
     CSV has no structs and lists: a struct becomes a column per field (`a.ts`), a list becomes JSON text. JSON has no
     NaN and no infinities: they become null.
     """
-    path = Path(path)
-    try:
-        match path.suffix.lower():
+    with Writer(path) as writer:
+        writer.write(table)
+
+
+class Writer:
+    """Writes tables of one schema into a file, one after the other. The file is there once all are written."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.kind = self.path.suffix.lower()
+        if self.kind not in _KINDS:
+            raise DataError(f"cannot write '{self.kind}' files: choose {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
+        self._part = self.path.with_name(f".{self.path.name}.part")
+        self._sink: Any = None
+        self._schema: pa.Schema | None = None
+
+    def write(self, table: pa.Table) -> None:
+        try:
+            table = _flat(table) if self.kind == ".csv" else table
+            if self._schema is None:
+                self._schema = table.schema
+                self._sink = self._open(table.schema)
+            elif table.schema != self._schema:
+                table = table.cast(self._schema)
+            if self.kind in (".jsonl", ".ndjson"):
+                _write_json(table, self._sink)
+            else:
+                self._sink.write_table(table)
+        except OSError as e:
+            raise DataError(f"'{self.path}' cannot be written: {e}") from e
+
+    def _open(self, schema: pa.Schema) -> Any:
+        match self.kind:
             case ".parquet":
-                pa.parquet.write_table(table, path)
+                return pa.parquet.ParquetWriter(self._part, schema)
             case ".csv":
-                pa.csv.write_csv(_flat(table), path)
-            case ".jsonl" | ".ndjson":
-                _write_json(table, path)
+                return pa.csv.CSVWriter(self._part, schema)
             case ".arrow":
-                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-                    writer.write_table(table)
-            case suffix:
-                raise DataError(f"cannot write '{suffix}' files: choose .parquet, .csv, .jsonl or .arrow")
-    except OSError as e:
-        raise DataError(f"'{path}' cannot be written: {e}") from e
+                return pa.ipc.new_file(str(self._part), schema)
+            case _:
+                return self._part.open("w", encoding="utf-8")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            if self._sink is not None:
+                self._sink.close()
+            if kind is None:
+                self._part.replace(self.path)
+            else:
+                self._part.unlink(missing_ok=True)
+        except OSError as e:
+            raise DataError(f"'{self.path}' cannot be written: {e}") from e
 
 
 def _flat(table: pa.Table) -> pa.Table:
@@ -57,11 +98,10 @@ def _flat(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([c for _, c in columns], [n for n, _ in columns])
 
 
-def _write_json(table: pa.Table, path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for batch in table.to_batches(max_chunksize=_BATCH):
-            for row in batch.to_pylist():
-                file.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+def _write_json(table: pa.Table, file: TextIO) -> None:
+    for batch in table.to_batches(max_chunksize=_BATCH):
+        for row in batch.to_pylist():
+            file.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,85 @@
+"""A plan over events that come in pieces: files that are larger than memory, readers of record batches.
+
+A stream carries the window from one piece to the next, so that memory is bounded by the window and the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from quercus.backends.base import Limits
+from quercus.backends.local.inputs import as_pieces
+from quercus.backends.local.outputs import Answer, Bound
+from quercus.backends.local.run import in_order, needed, run_plan, too_many
+from quercus.backends.local.stream import Stream
+from quercus.backends.local.write import Writer
+from quercus.errors import OutOfOrder
+from quercus.plan import Plan
+from quercus.result import Matches
+
+
+def scan(plan: Plan, events: object, limits: Limits) -> Iterator[Matches]:
+    """The matches of each piece, as they are decided; with AGG, the groups that changed."""
+    columns = needed(plan)
+    with Stream(plan, limits=limits, columns=columns) as stream:
+        for piece in as_pieces(events, plan.schema, columns):
+            yield stream.push(piece)
+    yield stream.final
+
+
+def run_pieces(plan: Plan, events: object, limits: Limits) -> Matches:
+    """All matches, as a run over the whole gives them."""
+    answers: list[Answer] = []
+    left = limits.max_matches
+    for found in scan(plan, events, limits):
+        answers.append(found.answer)
+        left -= len(answers[-1])
+        if left < 0:
+            raise too_many(", ".join(v.var for v in plan.query.variables), limits)
+    rows = np.concatenate([a.numbers for a in answers if a.numbers is not None])
+    tables = [a.table for a in answers if len(a.table)]
+    table = pa.concat_tables(tables) if tables else answers[0].table
+    numbers, first = np.unique(rows, return_index=True)
+    bound = [_joined([a.bound[v.var].numbered(a.numbers) for a in answers]) for v in plan.query.variables]
+    # The events came in order, so that rows are places, and the order of matches is told by rows.
+    return Matches(
+        table.take(pa.array(first)), plan.schema, plan.query, [b.found_in(numbers) for b in in_order(bound)], numbers
+    )
+
+
+def _joined(parts: list[Bound]) -> Bound:
+    one = parts[0]
+    rows = np.concatenate([b.rows for b in parts])
+    if one.offsets is None:
+        return Bound(one.var, one.kleene, rows)
+    sizes = np.concatenate([np.diff(b.offsets) for b in parts if b.offsets is not None])
+    absent = np.concatenate([np.zeros(len(b), bool) if b.absent is None else b.absent for b in parts])
+    return Bound(one.var, True, rows, np.r_[0, np.cumsum(sizes)].astype(np.int64), absent if absent.any() else None)
+
+
+def write(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:
+    """Write the matches into a file; their number."""
+    try:
+        return _write_pieces(plan, events, path, limits)
+    except OutOfOrder:
+        whole = run_plan(plan, events, limits)
+        whole.write(path)
+        return len(whole)
+
+
+def _write_pieces(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:
+    """The same piece by piece. Groups of AGG are written in the end."""
+    if plan.query.aggregates:
+        whole = run_pieces(plan, events, limits)
+        whole.write(path)
+        return len(whole)
+    count = 0
+    with Writer(path) as writer:
+        for found in scan(plan, events, limits):
+            writer.write(found.to_arrow())
+            count += len(found)
+    return count

@@ -1,0 +1,156 @@
+"""Files read in pieces, and results written as they come."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.json
+import pyarrow.parquet
+import pytest
+
+import quercus as qc
+from quercus.backends.local import files, inputs, scan
+
+SCHEMA = qc.Schema({"id": "int64", "s": "string"})
+QUERIES = [
+    "PATTERN SEQ(A a, B b, [id]) WITHIN 40",
+    "PATTERN SEQ(A a, B+ b, C c) WITHIN 9",
+    "PATTERN SEQ(A a, !B b) WITHIN 5",
+    "PATTERN AND(A a, C c, [s]) WITHIN 12 EVENTS",
+    "PATTERN OR(A a, SEQ(B b, C+ c)) WITHIN 6",
+]
+
+
+def events(n: int = 3_000) -> pa.Table:
+    r = np.random.default_rng(7)
+    ts = np.cumsum(r.integers(0, 3, n))
+    return pa.table(
+        {"ts": ts, "type": r.choice(list("ABCD"), n), "id": r.integers(0, 5, n), "s": r.choice(["x", "y"], n)}
+    )
+
+
+def save(table: pa.Table, path: Path) -> None:
+    match path.suffix:
+        case ".parquet":
+            pa.parquet.write_table(table, path)
+        case ".csv":
+            pa.csv.write_csv(table, path)
+        case ".arrow":
+            with pa.ipc.new_file(str(path), table.schema) as out:
+                out.write_table(table, max_chunksize=100)
+        case _:
+            path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+
+
+@pytest.fixture
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Everything counts as large and pieces are small; the sizes of the pieces that were read."""
+    monkeypatch.setattr(inputs, "LARGE", 0)
+    monkeypatch.setattr(files, "_PIECE", 100)
+    monkeypatch.setattr(files, "_BLOCK", 2_000)
+    sizes: list[int] = []
+    whole = scan.as_pieces
+
+    def counted(*given: object) -> object:
+        for piece in whole(*given):  # type: ignore[arg-type]
+            sizes.append(len(piece))
+            yield piece
+
+    monkeypatch.setattr(scan, "as_pieces", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow", "jsonl"])
+def test_a_file_in_pieces_gives_what_the_whole_gives(suffix: str, tmp_path: Path, in_pieces: list[int]) -> None:
+    table = events()
+    for i in range(3):
+        save(table.slice(1_000 * i, 1_000), tmp_path / f"part{i}.{suffix}")
+    for query in QUERIES:
+        plan = qc.compile(query, SCHEMA)
+        whole = plan.run(table)
+        found = plan.run(tmp_path / f"part*.{suffix}")
+        assert found.rows() == whole.rows(), query
+        assert found.to_arrow().to_pylist() == whole.to_arrow().to_pylist(), query
+        assert len(found) > 10
+    assert len(in_pieces) >= 15
+    assert max(in_pieces) < 1_000
+
+
+def test_totals_of_pieces(tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events(), tmp_path / "events.parquet")
+    plan = qc.compile("PATTERN SEQ(A a, B b) AGG COUNT(*) AS n, SUM(b.id) AS total GROUPBY a.s WITHIN 9", SCHEMA)
+    assert plan.run(tmp_path / "events.parquet").to_arrow() == plan.run(events()).to_arrow()
+    assert len(in_pieces) == 30
+
+
+def test_events_out_of_order_are_sorted_first(tmp_path: Path, in_pieces: list[int]) -> None:
+    table = events()
+    save(table.take(np.r_[1_500:3_000, 0:1_500]), tmp_path / "events.parquet")
+    plan = qc.compile(QUERIES[0], SCHEMA)
+    found = plan.run(tmp_path / "events.parquet")
+    moved = [{k: (v + 1_500) % 3_000 for k, v in m.items()} for m in plan.run(table).rows()]
+    assert found.rows() == moved
+    assert in_pieces
+
+
+def test_only_the_columns_that_an_answer_needs_are_read(tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events().drop_columns(["id"]), tmp_path / "events.parquet")
+    plan = qc.compile("PATTERN SEQ(A a, B b) RETURN a.s AS s WITHIN 2", SCHEMA)
+    assert plan.run(tmp_path / "events.parquet").to_arrow().column_names == ["s"]
+    with pytest.raises(qc.DataError, match="no column 'id'"):
+        qc.compile("PATTERN SEQ(A a, B b) WITHIN 2", SCHEMA).run(tmp_path / "events.parquet")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow", "jsonl"])
+def test_matches_are_written_as_they_come(suffix: str, tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events(), tmp_path / "events.parquet")
+    plan = qc.compile(QUERIES[1], SCHEMA)
+    whole = plan.run(events())
+    assert plan.write(tmp_path / "events.parquet", tmp_path / f"out.{suffix}") == len(whole)
+    whole.write(tmp_path / f"whole.{suffix}")
+    written, expected = (_lines(tmp_path / f"{n}.{suffix}") for n in ("out", "whole"))
+    assert sorted(map(str, written)) == sorted(map(str, expected))
+    assert {p.name for p in tmp_path.iterdir()} == {"events.parquet", f"out.{suffix}", f"whole.{suffix}"}
+
+
+def _lines(path: Path) -> list[object]:
+    match path.suffix:
+        case ".parquet":
+            return list(pa.parquet.read_table(path).to_pylist())
+        case ".arrow":
+            with pa.ipc.open_file(str(path)) as file:
+                return list(file.read_all().to_pylist())
+        case _:
+            return list(path.read_text().splitlines())
+
+
+def test_a_reader_is_read_in_pieces(tmp_path: Path, in_pieces: list[int]) -> None:
+    table = events()
+    plan = qc.compile(QUERIES[0], SCHEMA)
+    assert plan.write(table.to_reader(max_chunksize=50), tmp_path / "out.arrow") == len(plan.run(table))
+    assert len(in_pieces) == 60
+
+
+def test_an_error_leaves_no_file(tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events(), tmp_path / "events.parquet")
+    plan = qc.compile(QUERIES[0], SCHEMA)
+    with pytest.raises(qc.LimitExceeded):
+        plan.write(tmp_path / "events.parquet", tmp_path / "out.parquet", limits=qc.Limits(max_matches=3))
+    with pytest.raises(qc.DataError, match="cannot write"):
+        plan.write(tmp_path / "events.parquet", tmp_path / "out.xlsx")
+    assert [p.name for p in tmp_path.iterdir()] == ["events.parquet"]
+    with pytest.raises(qc.LimitExceeded):
+        plan.run(tmp_path / "events.parquet", limits=qc.Limits(max_matches=200))
+
+
+def test_a_bad_value_names_its_row_in_the_whole(tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events(300), tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text("ts,type,id,s\n" + "9999,A,1,x\n" * 20 + "9999,A,many,x\n")
+    with pytest.raises(qc.DataError, match="row 320") as e:
+        qc.compile(QUERIES[0], SCHEMA).run(str(tmp_path / "*.csv"))
+    assert e.value.row == 320
