@@ -290,7 +290,7 @@ cdef class Matcher:
             if f.limit[i] == NULL:
                 f.limit[i] = at_
                 at_ += component(&self.m, f, i).n
-        if QUERCUS_IS_CHECKED and at_ - self._scratch > f.scratch:
+        if QUERCUS_IS_CHECKED and at_ > self._scratch + f.scratch:
             abort()
 
     # memory and conversions

@@ -45,10 +45,11 @@ cdef object adopt(void* data, Py_ssize_t n, size_t room):
 
 def empty(Py_ssize_t n):
     """An array of n integers, whatever they are."""
-    cdef size_t size = n * sizeof(int64_t)
+    cdef size_t size
     cdef void* at
     if n < 0:
         raise ValueError("an array of less than nothing")
+    size = n * sizeof(int64_t)
     at = pool_take(&size)
     if at == NULL and size:
         raise MemoryError()

@@ -15,6 +15,7 @@
 #define POOL_BLOCKS 32
 #define POOL_LEAST ((size_t)1 << 18)    /* what is smaller is malloc's */
 #define POOL_MOST ((size_t)1 << 26)
+#define POOL_LARGE (POOL_MOST / 4)      /* of what is as large, most will not be kept, and needs new pages every time */
 #define POOL_HUGE ((size_t)1 << 21)     /* a huge page: one page fault for 2 MiB instead of one for 4 KiB */
 
 typedef struct {
@@ -62,7 +63,7 @@ static void* pool_take(size_t* size)
     }
     if (at != NULL)
         return at;
-    if (*size < POOL_HUGE)
+    if (*size < POOL_LARGE)
         return malloc(*size);
     *size = (*size + POOL_HUGE - 1) & ~(POOL_HUGE - 1);
     if (posix_memalign(&at, POOL_HUGE, *size) != 0)

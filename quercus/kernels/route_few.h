@@ -1,8 +1,10 @@
 /* The rows of a few names of up to 16 bytes, four or eight at a time, where the processor has AVX2 or AVX-512.
 
-   A row is its first eight bytes, shifted so that what follows a shorter string falls out, and its length; where some
-   name is longer than that, also its last eight bytes.  Each is compared with every name, and the numbers of the rows
-   that agree are packed together and written whole: the end moves by as many as there were.
+   A row is its first eight bytes, shifted so that what follows a shorter string falls out.  Of up to seven bytes this
+   leaves room for the length, so that one comparison tells whether a row is a name; a row of more than seven gets a
+   length that no such name has.  Where some name is longer, length and last eight bytes are compared as well.  The
+   numbers of the rows that agree with a name are packed together and written whole: the end moves by as many as there
+   were.
 
    Nothing is read outside the data: where a group begins or ends less than eight bytes before the end of the data,
    or has offsets that no valid column has, the pass stops, and the caller takes that group row by row. */
@@ -19,17 +21,20 @@ typedef struct {
     const void* offsets;
     const uint8_t* data;
     int64_t limit;                  /* the last place where eight bytes can be read; below 0: none */
-    uint64_t heads[FEW_NAMES];      /* first bytes, shifted as those of a row */
+    uint64_t heads[FEW_NAMES];      /* first bytes, shifted as those of a row; where none is longer, with the length */
     uint64_t tails[FEW_NAMES];      /* last eight bytes of a name of more than eight, else its head */
     int64_t lengths[FEW_NAMES];
     uint32_t* ends[FEW_NAMES];      /* where each name's next row number goes */
     int names;
+    int longer;                     /* whether some name has more than seven bytes */
 } Few;
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 
 #include <immintrin.h>
 
+/* Keeps a pointer in a register of its own: gcc 12 packs four of them into one vector, and unpacks them to use them. */
+#define FEW_ALONE(p) __asm__("" : "+r"(p))
 #define FEW_INLINE static inline __attribute__((always_inline))
 #define FEW_AVX2 __attribute__((target("avx2,popcnt")))
 #define FEW_AVX512 __attribute__((target("avx512f,avx512vl,popcnt")))
@@ -75,7 +80,7 @@ FEW_INLINE FEW_AVX2 int64_t pass_avx2(Few* f, int64_t first, int64_t stop, int w
         ends[k] = f->ends[k];
     }
     for (i = first; i + 4 <= stop; i += 4) {
-        __m256i start, end, length, rest, shift, head, tail, wrong;
+        __m256i start, end, length, rest, least, shift, head, tail, wrong;
         int masks[FEW_NAMES], any = 0;
         if (wide) {
             start = _mm256_loadu_si256((const __m256i*)(large + i));
@@ -94,13 +99,19 @@ FEW_INLINE FEW_AVX2 int64_t pass_avx2(Few* f, int64_t first, int64_t stop, int w
         }
         if (_mm256_movemask_pd(_mm256_castsi256_pd(wrong)))
             break;
-        shift = _mm256_sub_epi64(bits, _mm256_slli_epi64(_mm256_min_epu32(length, eight), 3));
+        least = _mm256_min_epu32(length, eight);
+        if (wide) /* of 4 GiB and more, all are long */
+            least = _mm256_blendv_epi8(least, eight, _mm256_cmpgt_epi64(length, eight));
+        shift = _mm256_sub_epi64(bits, _mm256_slli_epi64(least, 3));
         head = _mm256_sllv_epi64(words_avx2(f->data, start), shift);
         tail = longer ? _mm256_sllv_epi64(words_avx2(f->data, rest), shift) : head;
+        if (!longer)
+            head = _mm256_or_si256(head, least);
         for (k = 0; k < names; k++) {
-            __m256i same = _mm256_and_si256(_mm256_cmpeq_epi64(head, heads[k]), _mm256_cmpeq_epi64(length, lengths[k]));
+            __m256i same = _mm256_cmpeq_epi64(head, heads[k]);
             if (longer)
-                same = _mm256_and_si256(same, _mm256_cmpeq_epi64(tail, tails[k]));
+                same = _mm256_and_si256(_mm256_and_si256(same, _mm256_cmpeq_epi64(length, lengths[k])),
+                                        _mm256_cmpeq_epi64(tail, tails[k]));
             masks[k] = _mm256_movemask_pd(_mm256_castsi256_pd(same));
             any |= masks[k];
         }
@@ -109,6 +120,7 @@ FEW_INLINE FEW_AVX2 int64_t pass_avx2(Few* f, int64_t first, int64_t stop, int w
                 __m128i packed = _mm_shuffle_epi8(row, _mm_load_si128((const __m128i*)few_packed[masks[k]]));
                 _mm_storeu_si128((__m128i*)ends[k], packed);
                 ends[k] += __builtin_popcount((unsigned)masks[k]);
+                FEW_ALONE(ends[k]);
             }
         row = _mm_add_epi32(row, _mm_set1_epi32(4));
     }
@@ -134,7 +146,7 @@ FEW_INLINE FEW_AVX512 int64_t pass_avx512(Few* f, int64_t first, int64_t stop, i
         ends[k] = f->ends[k];
     }
     for (i = first; i + 8 <= stop; i += 8) {
-        __m512i start, end, length, rest, shift, head, tail;
+        __m512i start, end, length, rest, least, shift, head, tail;
         __mmask8 masks[FEW_NAMES], any = 0, wrong;
         if (wide) {
             start = _mm512_loadu_si512(large + i);
@@ -152,19 +164,25 @@ FEW_INLINE FEW_AVX512 int64_t pass_avx512(Few* f, int64_t first, int64_t stop, i
         }
         if (wrong)
             break;
-        shift = _mm512_sub_epi64(bits, _mm512_slli_epi64(_mm512_min_epu64(length, eight), 3));
+        least = _mm512_min_epu64(length, eight);
+        shift = _mm512_sub_epi64(bits, _mm512_slli_epi64(least, 3));
         head = _mm512_sllv_epi64(_mm512_i64gather_epi64(start, f->data, 1), shift);
         tail = longer ? _mm512_sllv_epi64(_mm512_i64gather_epi64(rest, f->data, 1), shift) : head;
+        if (!longer)
+            head = _mm512_or_si512(head, least);
         for (k = 0; k < names; k++) {
-            masks[k] = _mm512_mask_cmpeq_epi64_mask(_mm512_cmpeq_epi64_mask(head, heads[k]), length, lengths[k]);
-            if (longer)
+            masks[k] = _mm512_cmpeq_epi64_mask(head, heads[k]);
+            if (longer) {
+                masks[k] = _mm512_mask_cmpeq_epi64_mask(masks[k], length, lengths[k]);
                 masks[k] = _mm512_mask_cmpeq_epi64_mask(masks[k], tail, tails[k]);
+            }
             any |= masks[k];
         }
         if (!rare || any)
             for (k = 0; k < names; k++) {
                 _mm256_storeu_si256((__m256i*)ends[k], _mm256_maskz_compress_epi32(masks[k], row));
                 ends[k] += __builtin_popcount(masks[k]);
+                FEW_ALONE(ends[k]);
             }
         row = _mm256_add_epi32(row, _mm256_set1_epi32(8));
     }
@@ -207,21 +225,21 @@ static int few_width(int most)
 }
 
 /* The row at which the pass stopped: the first of a group that it cannot take. */
-static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int longer, int rare)
+static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int rare)
 {
     if (f->limit < 0)
         return first;
-    return width == 8 ? pass_avx512_any(f, first, stop, wide, longer, rare)
-                      : pass_avx2_any(f, first, stop, wide, longer, rare);
+    return width == 8 ? pass_avx512_any(f, first, stop, wide, f->longer, rare)
+                      : pass_avx2_any(f, first, stop, wide, f->longer, rare);
 }
 
 #else
 
 static int few_width(int most) { (void)most; return 0; }
 
-static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int longer, int rare)
+static int64_t few_pass(Few* f, int64_t first, int64_t stop, int width, int wide, int rare)
 {
-    (void)f, (void)stop, (void)width, (void)wide, (void)longer, (void)rare;
+    (void)f, (void)stop, (void)width, (void)wide, (void)rare;
     return first;
 }
 

@@ -14,9 +14,10 @@ cdef extern from "route_few.h":
         int64_t* lengths
         uint32_t** ends
         int names
+        int longer
 
     int few_width(int most) noexcept nogil
-    int64_t few_pass(Few* few, int64_t first, int64_t stop, int width, int wide, int longer, int rare) noexcept nogil
+    int64_t few_pass(Few* few, int64_t first, int64_t stop, int width, int wide, int rare) noexcept nogil
 
 
 cdef struct Rows:               # of one name
@@ -29,13 +30,17 @@ cdef void describe(Few* few, const Table* table, list names) noexcept:
     """The names as route_few.h compares them."""
     cdef int64_t i, length
     cdef int shift
-    few.names = <int>len(names)
+    few.names, few.longer = <int>len(names), 0
+    for i in range(few.names):
+        few.longer |= PyBytes_GET_SIZE(names[i]) >= WORD
     for i in range(few.names):
         length = PyBytes_GET_SIZE(names[i])
         shift = <int>(64 - 8 * min(length, <int64_t>WORD))
         few.lengths[i] = length
         few.heads[i] = word_at(<const uint8_t*>table.texts[i], length, 0) << shift if shift < 64 else 0
         few.tails[i] = few.heads[i] if length <= WORD else word_at(<const uint8_t*>table.texts[i], length, length - WORD)
+        if not few.longer:
+            few.heads[i] |= <uint64_t>length
 
 
 cdef int make_rooms(Rows* found, int names, int64_t rows) noexcept nogil:
@@ -63,7 +68,7 @@ cdef int few_rows(Few* few, const Table* table, const offset_t* offsets, int64_t
     """The rows of each name; -1: out of memory."""
     cdef int64_t first = 0, stop, at, hits = 0, before
     cdef int32_t code
-    cdef int k, longer = table.words > 1, rare = 0
+    cdef int k, rare = 0
     few.offsets, few.limit = offsets, size - WORD
     while first < rows:
         if make_rooms(found, few.names, rows):
@@ -74,7 +79,7 @@ cdef int few_rows(Few* few, const Table* table, const offset_t* offsets, int64_t
         before, hits = hits, 0
         at = first
         while at < stop:
-            at = few_pass(few, at, stop, width, sizeof(offset_t) == 8, longer, rare)
+            at = few_pass(few, at, stop, width, sizeof(offset_t) == 8, rare)
             for at in range(at, min(at + width, stop)):
                 code = find(table, few.data, size, offsets[at], offsets[at + 1] - offsets[at], table.words, table.chained)
                 if code >= 0:
@@ -82,9 +87,9 @@ cdef int few_rows(Few* few, const Table* table, const offset_t* offsets, int64_t
                     few.ends[code] += 1
             at += 1
         for k in range(few.names):
-            found[k].size = few.ends[k] - found[k].rows
+            found[k].size = (<Py_ssize_t>few.ends[k] - <Py_ssize_t>found[k].rows) // <Py_ssize_t>sizeof(uint32_t)
             hits += found[k].size
-        rare = 16 * (hits - before) < stop - first  # then, to pass over a group without any is quicker
+        rare = 64 * (hits - before) < stop - first  # then, to pass over a group without any is quicker
         first = stop
     return 0
 
