@@ -57,7 +57,7 @@ cdef class Feed:
         cdef int b
         cdef Segment* s = self.matcher.segs
         cdef Run* r
-        if n == 0 or n > 2147483647 or has_nulls(times) or has_nulls(types) or ts[0] < clock:
+        if n == 0 or n > 2147483647 or has_nulls(times) or has_nulls(types) or ts[0] < clock or ts[0] == INT64_MIN or ts[n - 1] == INT64_MAX:
             return None
         if self.wide:
             offsets = <const int64_t*> types.buffers[1] + at_

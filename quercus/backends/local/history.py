@@ -50,10 +50,6 @@ class History:
     def __len__(self) -> int:
         return sum(len(p) for p in self.pieces)
 
-    @property
-    def bytes(self) -> int:
-        return sum(p.events.nbytes for p in self.pieces)
-
     def add(self, piece: Piece) -> None:
         self.pieces.append(piece)
         while len(self.pieces) >= _MERGED and self.pieces[-_MERGED].level == self.pieces[-1].level:

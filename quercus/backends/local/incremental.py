@@ -155,7 +155,7 @@ class Engine:
             before = (self.clock, self.place, self.place)
             parts = self._search(before, (clock, END if clock == END else place, place), limits)
             if limits.max_state_bytes is not None:
-                self._check_state(limits, events)
+                self._check_state(limits, events, clock, place)
         except BaseException:
             self.matcher.undo()
             raise
@@ -301,20 +301,20 @@ class Engine:
         held = [self.matcher.kept(b) for b in range(len(self.specs))]
         return np.unique(np.concatenate(held)) if held else _NONE
 
-    @property
-    def bytes(self) -> int:
-        """What the state takes: buffers, and the events that they came with."""
-        return int(self.matcher.bytes) + self.history.bytes
-
-    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch) -> None:
+    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch, clock: int, place: int) -> None:
+        """What would be kept: events with their columns in buffers, and the rows that they came with."""
         assert limits.max_state_bytes is not None
-        if self.bytes + added.nbytes <= limits.max_state_bytes:
+        least_ts, least_pos = max(BEGIN, clock - self.reach), self.reach if self.own_positions else place - self.reach
+        counts = self.matcher.live(least_ts, least_pos)
+        state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
+        state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts) + added.nbytes
+        if state <= limits.max_state_bytes:
             return
-        held = {", ".join(self.names[b]): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
-        most = max(held, key=lambda name: held[name], default="")
+        most = max(range(len(counts)), key=lambda b: counts[b])
         raise LimitExceeded(
-            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of ({most}) holds most, "
-            f"{held.get(most, 0):,} events: tighten WITHIN, filter the events, or raise Limits(max_state_bytes=)",
+            f"the stream would keep {state:,} bytes, more than {limits.max_state_bytes:,}; the buffer of "
+            f"({', '.join(self.names[self.specs[most]])}) holds most, {counts[most]:,} events: tighten WITHIN, "
+            "filter the events, or raise Limits(max_state_bytes=)",
             limit="max_state_bytes",
             value=limits.max_state_bytes,
         )
