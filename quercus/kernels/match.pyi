@@ -71,4 +71,12 @@ class Feed:
     def __init__(
         self, matcher: StreamMatcher, names: list[bytes], ts_column: int, type_column: int, wide: bool
     ) -> None: ...
-    def take(self, capsule: Any, place: int, clock: int) -> int | None: ...
+    def step(
+        self, capsule: Any, place: int, clock: int, reach: int, max_matches: int, max_nanoseconds: int
+    ) -> Raw | None: ...
+
+class Raw:
+    status: int
+    clock: int
+    count: int
+    def take(self) -> tuple[list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]: ...

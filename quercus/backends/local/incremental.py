@@ -44,21 +44,25 @@ Given = dict[tuple[object, ...], int]
 class Found:
     """What a step decided: matches as places in the stream, and the pieces that they lie in."""
 
-    def __init__(self, parts: list[Part], engine: Engine, pieces: tuple[Piece, ...]) -> None:
-        self.parts, self.engine, self.pieces = parts, engine, pieces
+    __slots__ = ("bound", "engine", "pieces", "raw")
+
+    def __init__(self, raw: list[Part] | match.Raw, engine: Engine, pieces: tuple[Piece, ...]) -> None:
+        self.raw, self.engine, self.pieces = raw, engine, pieces
         self.bound: list[Bound] | None = None
 
     def __len__(self) -> int:
-        single = len(self.parts) == 1 or not self.engine.distinct
-        return sum(p.count for p in self.parts) if single and self.bound is None else len(self.places()[0])
+        if isinstance(self.raw, match.Raw):
+            return self.raw.count
+        return len(self.places()[0])
 
     def places(self) -> list[Bound]:
         """What each variable is bound to, in the order of the answer."""
         if self.bound is None:
-            e = self.engine
+            e, raw = self.engine, self.raw
+            parts = raw if isinstance(raw, list) else [Part(e.found[0], *raw.take())]
             single = not e.keyed
-            self.bound = combine(e.plan.query, self.parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
-            self.parts = []
+            self.bound = combine(e.plan.query, parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
+            self.raw = []
         return self.bound
 
     def answer(self) -> Answer:
@@ -133,11 +137,32 @@ class Engine:
 
     def quick(self, batch: pa.RecordBatch, row: int, clock: int, limits: Limits) -> Found | None:
         """The same for a record batch that can be taken in as it is; None, if it must be looked at more closely."""
-        feed = self._feed_of(batch.schema)
-        if feed is None:
+        schema = batch.schema
+        if self._schema is None or not schema.equals(self._schema):
+            self._quick = self._feed_of(schema)
+            self._schema = schema
+        if self._quick is None or limits.max_state_bytes is not None:
             return None
-        last = feed.take(batch.__arrow_c_array__()[1], self.place, clock)
-        return None if last is None else self._step(batch, batch.num_rows, row, last, limits, None)
+        nanoseconds = -1 if limits.max_seconds is None else int(limits.max_seconds * 1e9)
+        capsule = batch.__arrow_c_array__()[1]
+        raw = self._quick.step(capsule, self.place, clock, self.reach, limits.max_matches, nanoseconds)
+        if raw is None:
+            return None
+        if raw.status:
+            self.matcher.undo()
+            check(raw.status, self.found[0], limits)
+        history = self.history
+        history.add(Piece(batch, self.place, None, row, raw.clock))
+        self.clock = raw.clock
+        self.place += batch.num_rows
+        found = Found(raw, self, tuple(history.pieces))
+        if self.matcher.events > 2 * self._live + _SLACK:
+            self._purge()
+        elif not self.count:
+            history.purge_before(raw.clock - self.reach)
+        else:
+            history.purge(place=self.place - self.reach)
+        return found
 
     def _step(
         self,
@@ -170,17 +195,15 @@ class Engine:
 
     def _feed_of(self, schema: pa.Schema) -> match.Feed | None:
         """What takes in record batches of a schema as they are, if anything can."""
-        if self._schema is None or (schema is not self._schema and not schema.equals(self._schema)):
-            self._quick = None
-            names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
-            plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
-            single = all(len(b.accepts) == 1 for b in self.specs)
-            if plain and single and Router.can(names) and conforms(schema, self.schema, self._columns):
-                ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
-                wide = bool(pa.types.is_large_string(schema.field(kind).type))
-                self._quick = match.Feed(self.matcher, names, ts, kind, wide)
-        self._schema = schema
-        return self._quick
+        names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
+        plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
+        single = len(self.searches) == 1 and all(len(b.accepts) == 1 for b in self.specs)
+        if not (plain and single and not self.remembers and Router.can(names)):
+            return None
+        if not conforms(schema, self.schema, self._columns):
+            return None
+        ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
+        return match.Feed(self.matcher, names, ts, kind, bool(pa.types.is_large_string(schema.field(kind).type)))
 
     def restore(self, events: pa.Table, ts: Index, rows: Index, places: Index, positions: Index) -> None:
         """Events that were kept before, at their places."""
