@@ -22,6 +22,10 @@ cdef extern from *:
         ArrowArray* dictionary
 
 
+cdef extern from "sorted.h":
+    int ascends(const int64_t* values, Py_ssize_t n) noexcept nogil
+
+
 cdef inline bint has_nulls(ArrowArray* a) noexcept nogil:
     return a.buffers[0] != NULL and a.null_count != 0
 
@@ -98,8 +102,7 @@ cdef class Feed:
             offsets = <const int32_t*> types.buffers[1] + at_
             size = (<const int32_t*> offsets)[n]
         with nogil:
-            for i in range(1, n):
-                back |= ts[i] < ts[i - 1]
+            back = not ascends(ts, n)
             if not back:
                 failed = self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n)
         if failed:

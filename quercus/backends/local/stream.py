@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import RecordBatch, Table
 
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
@@ -61,6 +62,7 @@ class Stream:
         self._empty = self._engine.empty
         self._names = self._empty.column_names
         self._waiting = Waiting(self._names)
+        self._direct = not self._delay and self._totals is None
         self._rows = 0  # events pushed
         self._seen = BEGIN  # the greatest time pushed
         self._final: Matches | None = None
@@ -78,35 +80,30 @@ class Stream:
 
         Bad events, or a limit reached, are errors that leave the stream as it was before this push.
         """
-        self._check_open()
-        found = self._quick(events)
-        if found is not None:
-            return found
+        if self._closed:
+            self._check_open()
+        if self._direct:  # record batches in order need no preparation, for most queries
+            batch = events
+            if isinstance(events, Table):
+                batches = events.to_batches()
+                batch = batches[0] if len(batches) == 1 else None
+            if isinstance(batch, RecordBatch):
+                quick = self._engine.quick(batch, self._rows, self._seen, self.limits)
+                if quick is not None:
+                    self._seen = self._engine.clock
+                    self._rows += batch.num_rows
+                    return Matches.of_stream(self.plan.schema, self.plan.query, quick)
         table = as_table(events, self.plan.schema, self._columns)
         if isinstance(events, Mapping):  # arrays that are not ours, and may change
             table = table.take(pa.array(np.arange(len(table))))
         ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
         self._check_times(ts)
-        if not self._delay and not self._waiting and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
+        if not self._delay and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
             found = self._step(table, ts, self._rows, seen)
             self._seen, self._rows = seen, self._rows + len(ts)
             return found
         return self._reordered(table, ts)
-
-    def _quick(self, events: Any) -> Matches | None:
-        """Record batches in order need no preparation, for most queries."""
-        if isinstance(events, pa.Table):
-            batches = events.to_batches()
-            events = batches[0] if len(batches) == 1 else None
-        if not isinstance(events, pa.RecordBatch) or self._delay or self._waiting:
-            return None
-        found = self._engine.quick(events, self._rows, self._seen, self.limits)
-        if found is None:
-            return None
-        self._seen = self._engine.clock
-        self._rows += events.num_rows
-        return self._matches(found)
 
     def advance(self, ts: int) -> Matches:
         """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
