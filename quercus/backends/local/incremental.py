@@ -27,7 +27,7 @@ from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
-from quercus.backends.local.specs import NEVER, ColumnData, FlatSpec, Index, Program
+from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec, Index, Program
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
 from quercus.kernels import match
@@ -223,31 +223,42 @@ class Engine:
             everything = np.arange(len(ts))
             segments = self.keys.of([events.values(a, everything) for a in self.partition_by], alone=False)
             positions = self.matcher.number(segments) if positions is None else positions
-        feeds: list[tuple[Index, Index]] = []
-        for b in self.specs:
-            at = routed[b.accepts]
-            for c in b.local:
-                at = at[true_mask(c, lambda k, at=at: events.values(k.attr, at), len(at))]  # type: ignore[misc]
-            own = _NONE
-            if b.key is not None:
-                if segments is not None:
-                    own = segments[at]
-                else:
-                    own = self.keys.of([events.values(a, at) for a in b.key], alone=not self.partition_by)
-                if self.partition_by and (own < 0).any():
-                    at, own = at[own >= 0], own[own >= 0]
-            feeds.append((at, own))
-        values = [column(c, events, feeds[c.buffer][0]) for c in self.program.columns]
-        texts = iter(self.labels.of([values[i].data for i in self.labels.columns], self.matcher))
-        filled: list[ColumnData] = [
-            (next(texts), valid(v)) if c.text else numbers(c, v)
-            for c, v in zip(self.program.columns, values, strict=True)
-        ]
+        feeds = [self._chosen(b, routed[b.accepts], events, segments) for b in self.specs]
+        filled = self._columns_of(feeds, events)
         for number, (at, own) in enumerate(feeds):
-            where = at + places if isinstance(places, int) else places[at]
-            columns = [filled[i] for i in self.columns[number]]
-            pos = where if positions is None else np.ascontiguousarray(positions[at])
-            self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
+            if len(at):
+                where = at + places if isinstance(places, int) else places[at]
+                columns = [filled[i] for i in self.columns[number]]
+                pos = where if positions is None else np.ascontiguousarray(positions[at])
+                self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
+
+    def _chosen(self, b: BufferSpec, at: Index, events: Events, segments: Index | None) -> tuple[Index, Index]:
+        """The events of a buffer that pass its conditions, and their segments."""
+        for c in b.local:
+            if len(at):
+                at = at[true_mask(c, lambda k, at=at: events.values(k.attr, at), len(at))]  # type: ignore[misc]
+        if b.key is None or not len(at):
+            return at, _NONE
+        if segments is not None:
+            own = segments[at]
+        else:
+            own = self.keys.of([events.values(a, at) for a in b.key], alone=not self.partition_by)
+        if self.partition_by and (own < 0).any():
+            at, own = at[own >= 0], own[own >= 0]
+        return at, own
+
+    def _columns_of(self, feeds: list[tuple[Index, Index]], events: Events) -> dict[int, ColumnData]:
+        """The columns of the buffers that get any event."""
+        values = {
+            i: column(c, events, feeds[c.buffer][0])
+            for i, c in enumerate(self.program.columns)
+            if len(feeds[c.buffer][0])
+        }
+        texts = [i for i in self.labels.columns if i in values]
+        labels = dict(zip(texts, self.labels.of([values[i].data for i in texts], self.matcher), strict=True))
+        return {
+            i: (labels[i], valid(v)) if i in labels else numbers(self.program.columns[i], v) for i, v in values.items()
+        }
 
     def _search(self, before: match.Moment, now: match.Moment, limits: Limits) -> list[Part]:
         left = limits.max_matches

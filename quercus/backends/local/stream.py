@@ -12,6 +12,7 @@ from pyarrow import RecordBatch, Table
 
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
+from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found
@@ -62,6 +63,7 @@ class Stream:
         self._empty = self._engine.empty
         self._names = self._empty.column_names
         self._waiting = Waiting(self._names)
+        self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
         self._direct = not self._delay and self._totals is None
         self._rows = 0  # events pushed
         self._seen = BEGIN  # the greatest time pushed
@@ -93,7 +95,7 @@ class Stream:
                     self._seen = self._engine.clock
                     self._rows += batch.num_rows
                     return Matches.of_stream(self.plan.schema, self.plan.query, quick)
-        table = as_table(events, self.plan.schema, self._columns)
+        table = self._table(events)
         if isinstance(events, Mapping):  # arrays that are not ours, and may change
             table = table.take(pa.array(np.arange(len(table))))
         ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
@@ -104,6 +106,18 @@ class Stream:
             self._seen, self._rows = seen, self._rows + len(ts)
             return found
         return self._reordered(table, ts)
+
+    def _table(self, events: Any) -> pa.Table:
+        """The events as the schema has them; columns that are so already are taken as they come."""
+        schema = self.plan.schema
+        if isinstance(events, RecordBatch):
+            events = Table.from_batches([events])
+        if isinstance(events, Table) and events.num_rows:
+            if self._conforming is None or not events.schema.equals(self._conforming):
+                self._conforming = events.schema if conforms(events.schema, schema, self._columns) else None
+            if self._conforming is not None and not events.column(schema.time).null_count:
+                return events
+        return as_table(events, schema, self._columns)
 
     def advance(self, ts: int) -> Matches:
         """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
