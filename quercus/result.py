@@ -27,6 +27,8 @@ class Later(Protocol):
 
     def answer(self) -> Answer: ...
 
+    def numbered(self) -> list[Bound]: ...
+
 
 class Matches:
     """The matches of a query over a stream, or, for a query with AGG, its aggregates.
@@ -72,7 +74,9 @@ class Matches:
     @property
     def bound(self) -> tuple[Bound, ...]:
         """What each variable is bound to, in the order of the query's variables, as rows of the input."""
-        return tuple(b.numbered(self.answer.numbers) for b in self.answer.bound.values())
+        if not isinstance(self._made, Answer):
+            return tuple(self._made.numbered())
+        return tuple(b.numbered(self._made.numbers) for b in self._made.bound.values())
 
     def __len__(self) -> int:
         """The number of matches; with AGG, of groups."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import quercus as qc
+from quercus.backends.local import incremental
 
 SCHEMA = qc.Schema({"id": "int64"})
 
@@ -150,3 +151,42 @@ def test_memory_does_not_grow(query: str) -> None:
         late = resident()
     assert found > batches
     assert abs(late - early) < 20_000_000, f"{early:,} bytes after a tenth, {late:,} at the end"
+
+
+@pytest.mark.parametrize("condition", ["a.s = b.s", "a.s < b.s", "lower(max(a.s)) = lower(b.s)"])
+def test_strings_are_forgotten_with_their_events(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incremental, "_STRINGS", 50)
+    monkeypatch.setattr(incremental, "_SLACK", 50)
+    kleene = "A+" if "max" in condition else "A"
+    plan = qc.compile(f"PATTERN SEQ({kleene} a, B b) WHERE {condition} WITHIN 10", qc.Schema({"s": "string"}))
+    n = 4_000
+    texts = [f"{'xX'[i % 2]}{i // 10 * 7919 % 4001}{'pq'[i % 3 % 2]}" for i in range(n)]
+    events = pa.table({"ts": range(n), "type": ["AB"[i % 5 == 0] for i in range(n)], "s": texts})
+    found = []
+    with plan.stream() as s:
+        for i in range(0, n, 7):
+            found += s.push(events.slice(i, 7)).rows()
+        known = len(s._engine.labels)
+    assert found + s.final.rows() == plan.run(events).rows()
+    assert len(found) > 10
+    assert known < 1_000
+
+
+def test_events_that_wait_count_as_state() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 10", qc.Schema({"id": "int64"}))
+    with plan.stream(max_delay=10**6, limits=qc.Limits(max_state_bytes=100_000)) as s:
+        s.push({"ts": range(1_000), "type": ["A"] * 1_000, "id": range(1_000)})
+        with pytest.raises(qc.LimitExceeded, match="max_state_bytes"):
+            s.push({"ts": range(9_000), "type": ["A"] * 9_000, "id": range(9_000)})
+        s.push({"ts": [2_000], "type": ["B"], "id": [1]})
+
+
+def test_a_refused_push_leaves_no_key() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) PARTITION BY id WITHIN 3 EVENTS", qc.Schema({"id": "int64"}))
+    with plan.stream(limits=qc.Limits(max_matches=1)) as s:
+        s.push({"ts": [1], "type": ["A"], "id": [1]})
+        before = s.snapshot()
+        with pytest.raises(qc.LimitExceeded):
+            s.push({"ts": [2, 2, 3, 3], "type": ["A", "A", "B", "B"], "id": [7, 8, 7, 8]})
+        assert s.snapshot() == before
+        assert s.push({"ts": [2, 3], "type": ["A", "B"], "id": [7, 7]}).rows() == [{"a": 1, "b": 2}]

@@ -558,6 +558,24 @@ cdef class StreamMatcher(Matcher):
                     n += 1
         return found
 
+    def column(self, int c):
+        """The values of an integer column at all kept events."""
+        cdef Py_ssize_t k, n = 0, i
+        cdef Run* r
+        for k in range(self.n_segs):
+            if self.segs[k].live:
+                n += self.segs[k].runs[self.col_buf[c]].hi - self.segs[k].runs[self.col_buf[c]].lo
+        found = np.empty(n, np.int64)
+        cdef int64_t[::1] out = found
+        n = 0
+        for k in range(self.n_segs):
+            if self.segs[k].live:
+                r = &self.segs[k].runs[self.col_buf[c]]
+                for i in range(r.lo, r.hi):
+                    out[n] = self.segs[k].cols[c][i]
+                    n += 1
+        return found
+
     def relabel(self, columns, const int64_t[::1] labels, const int64_t[::1] constants):
         """New labels for strings: old label i of these columns becomes labels[i]; and all constants anew."""
         cdef Py_ssize_t k, i

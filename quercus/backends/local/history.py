@@ -109,5 +109,15 @@ def taken(pieces: Sequence[Piece], places: NDArray[np.int64], names: list[str]) 
     return concatenated(parts), np.concatenate(rows)
 
 
+def row_numbers(pieces: Sequence[Piece], places: NDArray[np.int64]) -> Index:
+    """The rows that the events at some places, ascending, were pushed as."""
+    found = np.empty(len(places), np.int64)
+    for p in pieces:
+        first, last = np.searchsorted(places, [p.first, p.last + 1])
+        if first < last:
+            found[first:last] = p.row_numbers(p.index(places[first:last]))
+    return found
+
+
 def concatenated(parts: Sequence[pa.Table | pa.RecordBatch]) -> pa.Table:
     return inputs.concatenated([p if isinstance(p, pa.Table) else pa.Table.from_batches([p]) for p in parts])

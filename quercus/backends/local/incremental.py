@@ -20,7 +20,7 @@ from quercus.backends.local.conform import conforms
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
 from quercus.backends.local.fill import column, numbers, valid
-from quercus.backends.local.history import History, Piece, taken
+from quercus.backends.local.history import History, Piece, row_numbers, taken
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
 from quercus.backends.local.outputs import Answer, Bound
@@ -36,6 +36,7 @@ from quercus.plan import Plan
 
 BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
 _SLACK = 4_096  # events that may be out of the window before a sweep
+_STRINGS = 16_384  # strings that may be known beyond those of kept events
 _NONE = np.empty(0, np.int64)
 
 Given = dict[tuple[object, ...], int]
@@ -64,6 +65,14 @@ class Found:
             self.bound = combine(e.plan.query, parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
             self.raw = []
         return self.bound
+
+    def numbered(self) -> list[Bound]:
+        """What each variable is bound to, as rows that were pushed."""
+        bound = self.places()
+        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        places = np.unique(np.concatenate(used)) if used else _NONE
+        numbers = row_numbers(self.pieces, places)
+        return [b.found_in(places).numbered(numbers) for b in bound]
 
     def answer(self) -> Answer:
         """The matches with their events."""
@@ -121,6 +130,7 @@ class Engine:
         self.distinct = repeats(tree.root)
         self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
         self.given: Given = {}  # matches that another alternative may give again, until when
+        self.waiting = 0  # bytes of events that wait for their turn
         self._live = 0
         self._schema: pa.Schema | None = None  # of the last record batch
         self._quick: match.Feed | None = None
@@ -179,11 +189,13 @@ class Engine:
                 feed()
             before = (self.clock, self.place, self.place)
             parts = self._search(before, (clock, END if clock == END else place, place), limits)
-            if limits.max_state_bytes is not None:
+            if limits.max_state_bytes is not None and clock != END:
                 self._check_state(limits, events, clock, place)
         except BaseException:
             self.matcher.undo()
+            self.keys.undo()
             raise
+        self.keys.keep()
         if n:
             self.history.add(Piece(events, self.place, None, rows, clock))
         self.clock, self.place = clock, place
@@ -296,6 +308,8 @@ class Engine:
         elif not self.own_positions:
             self.history.purge(place=self.place - self.reach)
         if sweep:
+            if len(self.labels) > 2 * self._live + _STRINGS:
+                self.labels.forget(self.matcher)
             if len(self.history) > 4 * self._live + 16 * _SLACK or (self.own_positions and self.count):
                 self.history.keep(self.kept())
             if self.given and self.history.pieces:
@@ -341,7 +355,8 @@ class Engine:
         least_ts, least_pos = max(BEGIN, clock - self.reach), self.reach if self.own_positions else place - self.reach
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
-        state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts) + added.nbytes
+        state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
+        state += added.nbytes + self.waiting
         if state <= limits.max_state_bytes:
             return
         most = max(range(len(counts)), key=lambda b: counts[b])

@@ -15,6 +15,7 @@ from quercus.backends.local.specs import Index, Program
 from quercus.backends.local.values import Values
 from quercus.kernels import match
 
+_NONE = np.empty(0, np.int64)
 _FEW = 64  # keys that are sooner looked up one by one
 
 
@@ -49,6 +50,25 @@ class Labels:
         self._learn(together, matcher)
         return [places_of(a, self.known) for a in arrays]
 
+    def forget(self, matcher: match.StreamMatcher) -> None:
+        """Keep the strings of kept events and of conditions only."""
+        used = np.unique(np.concatenate([matcher.column(c) for c in self.columns])) if self.columns else _NONE
+        texts = [s for _, s in self.program.texts]
+        moved = np.full(len(self), -1, np.int64)
+        if self.ordered:
+            before = self.known
+            self.known = sorted_texts([before.take(pa.array(used[used >= 0])), texts], self.program.maps)
+            kept = before.take(pa.array(used[used >= 0]))
+            moved[used[used >= 0]] = places_of(kept, self.known)
+        else:
+            wanted = set(used.tolist()) | {self.numbers[s] for s in texts}
+            left = [(s, n) for s, n in self.numbers.items() if n in wanted]
+            self.numbers = {s: i for i, (s, _) in enumerate(left)}
+            moved[[n for _, n in left]] = np.arange(len(left))
+        constants, maps = self._constants()
+        matcher.set_constants(constants, maps)
+        matcher.relabel(self.columns, moved, constants)
+
     def _equal(self, array: Any) -> Index:
         encoded = pa.array(array, pa.large_string()).dictionary_encode()
         numbers = self.numbers
@@ -81,6 +101,7 @@ class Keys:
         self.segments: dict[Any, int] = {}
         self.values: list[Any] = []  # of each segment
         self.free: list[int] = []
+        self.new: list[int] = []  # of the batch at hand
 
     def of(self, parts: list[Values], *, alone: bool) -> Index:
         """A segment for each event; where a part is null, a new one each (`alone`) or -1."""
@@ -92,6 +113,19 @@ class Keys:
             for i in np.flatnonzero(found < 0):
                 found[i] = self._new(None)
         return np.ascontiguousarray(found)
+
+    def keep(self) -> None:
+        """The batch at hand is taken."""
+        self.new.clear()
+
+    def undo(self) -> None:
+        """It is taken back."""
+        for s in reversed(self.new):
+            self.let_go([s])
+            if s == len(self.values) - 1:
+                self.values.pop()
+                self.free.pop()
+        self.new.clear()
 
     def let_go(self, segments: list[int]) -> None:
         for s in segments:
@@ -110,9 +144,11 @@ class Keys:
         if self.free:
             s = self.free.pop()
             self.values[s] = key
-            return s
-        self.values.append(key)
-        return len(self.values) - 1
+        else:
+            s = len(self.values)
+            self.values.append(key)
+        self.new.append(s)
+        return s
 
 
 def _codes(parts: list[Values]) -> tuple[NDArray[np.int64], list[Any]]:

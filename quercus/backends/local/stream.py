@@ -194,6 +194,8 @@ class Stream:
         clock = max(self._engine.clock, seen - self._delay) if seen > BEGIN + self._delay else self._engine.clock
         try:
             pieces, ts, rows = self._waiting.release(clock)
+            if self.limits.max_state_bytes is not None:
+                self._engine.waiting = sum(p.events.nbytes for p in self._waiting.events.pieces)
             found = self._step(gathered(pieces, rows, self._names) if len(ts) else self._empty, ts, rows, clock)
         except BaseException:
             self._waiting = kept
