@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from benchmarks import streams
+from benchmarks import streaming, streams
 from benchmarks.workloads import WORKLOADS
 
 Benchmark = Any  # the fixture of pytest-benchmark
@@ -48,6 +48,12 @@ def bench_w5_music_kleene(benchmark: Benchmark) -> None:
 
 def bench_w7_rising_values(benchmark: Benchmark) -> None:
     run(benchmark, "W7")
+
+
+def bench_w1_streamed(benchmark: Benchmark) -> None:
+    work = WORKLOADS["W1"]
+    batches = stream(work.stream).to_batches(max_chunksize=streaming.BATCH)
+    assert benchmark(streaming.streamed(work.compile(), batches)) == work.count
 
 
 def bench_compile_and_run_100_events(benchmark: Benchmark) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,11 @@ from quercus.testing import Case, compare, compare_rows, read
 from tests import reference
 from tests.test_cases import reference_matches, reference_rows, schema_of
 from tests.test_readme import DOCUMENTS, ROOT, blocks
+from tests.test_release import released
 
 LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+STREAMS = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")
+MOMENTS = re.findall(r"^\| `([^`]+)` \| .+ \| `([^`]+)` \|$", STREAMS, re.MULTILINE)
 
 
 def examples() -> list[object]:
@@ -73,6 +77,15 @@ def test_an_example_of_an_error_is_one() -> None:
         assert caught.value.code == code, query
 
 
+def test_there_is_a_table_of_moments() -> None:
+    assert len(MOMENTS) > 12
+
+
+@pytest.mark.parametrize(("pattern", "line"), MOMENTS)
+def test_a_match_comes_when_the_table_says(pattern: str, line: str) -> None:
+    released(qc.compile(f"PATTERN {pattern}", qc.Schema({"id": "int64"})).stream(), line)
+
+
 def test_every_unit_is_listed() -> None:
     section = LANGUAGE.partition("## Units")[2].partition("## ")[0]
     rows = [re.findall(r"`([^`]+)`", line) for line in section.splitlines() if line.startswith("| `")]
@@ -98,6 +111,30 @@ def test_links_lead_somewhere(path: Path) -> None:
         if anchor:
             heads = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in heads}, target
+
+
+def test_every_module_is_listed() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("## Where each file is")[2].partition("\n## ")[0]
+    listed: set[str] = set()
+    for cell in re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE):
+        folder = ""  # a name without one is beside the name before it
+        for name in re.findall(r"`([^`]+)`", cell):
+            folder = name.rpartition("/")[0] if "/" in name else folder
+            listed.add(name if "/" in name else f"{folder}/{name}")
+    package = ROOT / "quercus"
+    own = [p for p in package.rglob("*") if p.suffix in (".py", ".pyx", ".pxd", ".pxi", ".h", ".lark")]
+    files = {str(p.relative_to(ROOT)) for p in own if p.stat().st_size and not p.name.startswith("__")}
+    missing = {f for f in files if not any(fnmatch(f, f"{n}*" if n.endswith("/") else n) for n in listed)}
+    assert not missing
+
+
+def test_the_live_example_holds_back_and_goes_on() -> None:
+    done = subprocess.run([sys.executable, ROOT / "examples" / "live.py"], capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[1:] == [
+        "08:40: where is tool 9, washed at 08:05?",
+        "held back until the end: where is tool 7, washed at 08:45?",
+    ]
 
 
 def test_the_demo_runs_without_a_terminal() -> None:

@@ -136,6 +136,15 @@ def test_a_reader_is_read_in_pieces(tmp_path: Path, in_pieces: list[int]) -> Non
     assert len(in_pieces) == 60
 
 
+def test_a_reader_out_of_order_is_refused(tmp_path: Path) -> None:
+    table = events().take(np.r_[1_500:3_000, 0:1_500])
+    plan = qc.compile(QUERIES[0], SCHEMA)
+    with pytest.raises(qc.DataError, match="column 'ts', row 1500"):
+        plan.write(table.to_reader(max_chunksize=50), tmp_path / "out.arrow")
+    assert not list(tmp_path.iterdir())
+    assert plan.write(table, tmp_path / "out.arrow") == len(plan.run(table))
+
+
 def test_an_error_leaves_no_file(tmp_path: Path, in_pieces: list[int]) -> None:
     save(events(), tmp_path / "events.parquet")
     plan = qc.compile(QUERIES[0], SCHEMA)

@@ -22,6 +22,10 @@ cdef extern from *:
         ArrowArray* dictionary
 
 
+cdef extern from "sorted.h":
+    int ascends(const int64_t* values, Py_ssize_t n) noexcept nogil
+
+
 cdef inline bint has_nulls(ArrowArray* a) noexcept nogil:
     return a.buffers[0] != NULL and a.null_count != 0
 
@@ -42,11 +46,43 @@ cdef class Feed:
         self.matcher, self.router = matcher, Router(names)
         self.ts_column, self.type_column, self.wide = ts_column, type_column, wide
 
-    def take(self, capsule, int64_t place, int64_t clock):
-        """Append a batch, the `arrow_array` of the C data interface; returns its last time, or None, with nothing taken, where
-        its times are not in order or begin before the clock, or where it has nulls.
+    def step(self, capsule, int64_t place, int64_t clock, int64_t reach, int64_t max_matches, int64_t max_nanoseconds):
+        """Append a batch, the `arrow_array` of the C data interface, run the one search over it, and purge.
+
+        Returns what was found, or None, with nothing taken, where the times are not in order or begin before the clock, or where
+        there are nulls. If the status of what was found is not OK, the batch must be taken back by the matcher's undo().
         """
         cdef ArrowArray* batch = <ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")
+        cdef StreamMatcher matcher = self.matcher
+        cdef Search* search_ = &matcher.searches[0]
+        cdef Flat* f = &matcher.m.flats[search_.flat]
+        cdef Segment* s = matcher.segs
+        cdef int64_t last = 0
+        cdef Raw raw
+        if not self._take(batch, place, clock, &last):
+            return None
+        matcher.m.before = Moment(clock, place, place)
+        matcher.m.now = Moment(last, place + batch.length, place + batch.length)
+        matcher.chosen.n = 0
+        if push(&matcher.chosen, 0):
+            raise MemoryError()
+        matcher._begin(f, max_matches, max_nanoseconds)
+        matcher._make_room(search_)
+        raw = Raw.__new__(Raw)
+        with nogil:
+            raw.status = matcher._run_segment(search_, f, s)
+        raw.clock, raw.count, raw.n_columns, raw.n_sets = last, matcher.m.n_matches, f.outs.n, f.out_sets.n
+        raw.outs = matcher.m.outs
+        matcher.m.outs = NULL
+        free_joins(&matcher.m, f)
+        let_out()
+        if raw.status == 0:
+            matcher._purge(s, sat_sub(last, reach), matcher.m.now.pos - reach)
+            s.touched = False
+            matcher.touched.n = 0
+        return raw
+
+    cdef bint _take(self, ArrowArray* batch, int64_t place, int64_t clock, int64_t* last) except -1:
         cdef ArrowArray* times = batch.children[self.ts_column]
         cdef ArrowArray* types = batch.children[self.type_column]
         cdef int64_t n = batch.length, at_ = types.offset + batch.offset, size, found = 0, i
@@ -54,11 +90,11 @@ cdef class Feed:
         cdef const void* offsets
         cdef const uint32_t* rows
         cdef bint back = False
-        cdef int b
+        cdef int b, failed = 0
         cdef Segment* s = self.matcher.segs
         cdef Run* r
-        if n == 0 or n > 2147483647 or has_nulls(times) or has_nulls(types) or ts[0] < clock:
-            return None
+        if n == 0 or n > 2147483647 or has_nulls(times) or has_nulls(types) or ts[0] < clock or ts[0] == INT64_MIN or ts[n - 1] == INT64_MAX:
+            return False
         if self.wide:
             offsets = <const int64_t*> types.buffers[1] + at_
             size = (<const int64_t*> offsets)[n]
@@ -66,14 +102,13 @@ cdef class Feed:
             offsets = <const int32_t*> types.buffers[1] + at_
             size = (<const int32_t*> offsets)[n]
         with nogil:
-            for i in range(1, n):
-                back |= ts[i] < ts[i - 1]
-            if not back and self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n):
-                found = -1
-        if found < 0:
+            back = not ascends(ts, n)
+            if not back:
+                failed = self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n)
+        if failed:
             raise MemoryError()
         if back:
-            return None
+            return False
         self.matcher._touch(s, 0)
         for b in range(self.matcher.m.n_bufs):
             rows = self.router.found(b, &found)
@@ -88,4 +123,35 @@ cdef class Feed:
                 r.row[r.hi + i] = place + rows[i]
             r.hi += found
             self.matcher.events += found
-        return ts[n - 1]
+        last[0] = ts[n - 1]
+        return True
+
+
+cdef class Raw:
+    """What a step found, as the matcher wrote it: made into arrays when somebody looks."""
+
+    cdef Out* outs
+    cdef int n_columns
+    cdef int n_sets
+    cdef readonly int status
+    cdef readonly int64_t clock
+    cdef readonly int64_t count
+
+    def __dealloc__(self):
+        cdef int i
+        if self.outs != NULL:
+            for i in range(self.n_columns + 2 * self.n_sets):
+                give(self.outs[i].v, self.outs[i].cap * sizeof(int64_t))
+            free(self.outs)
+
+    def take(self):
+        """(columns, sets), once."""
+        cdef int i, k = self.n_columns
+        columns = [taken(&self.outs[i]) for i in range(k)]
+        return columns, [(taken(&self.outs[k + 2 * i]), taken(&self.outs[k + 2 * i + 1])) for i in range(self.n_sets)]
+
+
+cdef taken(Out* o):
+    cdef int64_t* v = o.v
+    o.v = NULL
+    return adopt(v, o.n, o.cap * sizeof(int64_t))

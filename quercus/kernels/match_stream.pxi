@@ -64,7 +64,6 @@ cdef class StreamMatcher(Matcher):
     cdef Out touched
     cdef Out chosen
     cdef readonly int64_t events    # kept, purged ones in between included
-    cdef readonly int64_t bytes
 
     def __init__(self, program, searches, bint keyed, bint own_positions):
         """`searches`: (flat, the same as a chain or -1, mode, buffer of the pivot or -1) each."""
@@ -100,12 +99,10 @@ cdef class StreamMatcher(Matcher):
         if not s.live:
             return
         for i in range(self.m.n_bufs):
-            self.bytes -= s.runs[i].cap * 24
             free(s.runs[i].ts)
             free(s.runs[i].pos)
             free(s.runs[i].row)
         for i in range(self.m.n_cols):
-            self.bytes -= s.runs[self.col_buf[i]].cap * 9
             free(s.cols[i])
             free(s.valid[i])
         free(s.runs)
@@ -164,12 +161,10 @@ cdef class StreamMatcher(Matcher):
         r.ts = self._moved(r.ts, lo, kept, r.cap, cap)
         r.pos = self._moved(r.pos, lo, kept, r.cap, cap)
         r.row = self._moved(r.row, lo, kept, r.cap, cap)
-        self.bytes += (cap - r.cap) * 24
         for c in range(self.m.n_cols):
             if self.col_buf[c] == b:
                 s.cols[c] = self._moved(s.cols[c], lo, kept, r.cap, cap)
                 s.valid[c] = <uint8_t*> self._moved_bytes(s.valid[c], lo, kept, r.cap, cap)
-                self.bytes += (cap - r.cap) * 9
         r.cap, r.lo, r.hi, r.mark = cap, 0, kept, r.mark - lo
         return 0
 
@@ -288,7 +283,6 @@ cdef class StreamMatcher(Matcher):
             cap = max(2 * kept, <Py_ssize_t> 64)
         q.at = self._moved(q.at, lo, kept, q.cap, cap)
         q.segment = self._moved(q.segment, lo, kept, q.cap, cap)
-        self.bytes += (cap - q.cap) * 16
         q.cap, q.head, q.tail, q.head_before, q.tail_before = cap, q.head - lo, kept, 0, q.tail_before - lo
         return 0
 
@@ -516,6 +510,25 @@ cdef class StreamMatcher(Matcher):
             self.searches[j].queue.head, self.searches[j].queue.tail = self.searches[j].queue.head_before, self.searches[j].queue.tail_before
 
     # what snapshots, limits and labels need
+
+    def live(self, int64_t least_ts, int64_t least_pos):
+        """How many events of each buffer a purge would leave."""
+        cdef Py_ssize_t k
+        cdef int i
+        cdef Run* r
+        cdef int64_t pos
+        counts = [0] * self.m.n_bufs
+        for k in range(self.n_segs):
+            if not self.segs[k].live:
+                continue
+            pos = sat_sub(self.segs[k].next_pos, least_pos) if self.own_positions else least_pos
+            for i in range(self.m.n_bufs):
+                r = &self.segs[k].runs[i]
+                if r.lo < r.hi and self.m.count_window:
+                    counts[i] += r.hi - first_above(r.pos, r.lo, r.hi, pos, True, r.lo)
+                elif r.lo < r.hi:
+                    counts[i] += r.hi - first_above(r.ts, r.lo, r.hi, least_ts, True, r.lo)
+        return counts
 
     def positions(self):
         """The next position of every key's own stream."""

@@ -25,7 +25,7 @@ def duration(given: str | int | None, schema: Schema) -> int:
     """
     if given is None:
         return 0
-    if type(given) is int and given >= 0:
+    if type(given) is int and 0 <= given < 2**62:
         return given
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", given) if isinstance(given, str) else None
     unit = _NANOSECONDS.get(found[2]) if found is not None else None
@@ -33,6 +33,8 @@ def duration(given: str | int | None, schema: Schema) -> int:
         units = " ".join(_NANOSECONDS)
         raise DataError(f"max_delay={given!r}: give a number and a unit, as in '5 s' (units: {units}), or an integer")
     length = float(found[1]) * unit / _NANOSECONDS[schema.time_unit]
+    if length >= 2**62:
+        raise DataError(f"max_delay={given!r} is longer than a time column can tell")
     if length != int(length):
         raise DataError(f"max_delay={given!r} is no whole number of {schema.time_unit}, the unit of the time column")
     return int(length)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
 from quercus.backends.local.values import Values, combined, from_arrow, raw
+from quercus.errors import DataError
 from quercus.kernels import gather, group, route
 from quercus.schema import Schema
 
@@ -153,9 +154,20 @@ def load(events: object, schema: Schema, columns: frozenset[str] | None = None) 
     time = combined(table.column(schema.time))
     ts = raw(time.view(pa.int64()), np.int64)
     if group.is_sorted(ts):
+        check_times(ts, schema)
         return Events(table, schema, ts, None)
     rows = np.argsort(ts, kind="stable")
+    check_times(ts[rows], schema, rows)
     return Events(table, schema, ts[rows], rows)
+
+
+def check_times(ts: Positions, schema: Schema, rows: Positions | None = None, first_row: int = 0) -> None:
+    """The ends of int64 stand for times before and after all others: no event may have them. `ts` is in order."""
+    for at, end in ((0, -(2**63)), (-1, 2**63 - 1)):
+        if len(ts) and ts[at] == end:
+            place = at % len(ts)
+            row = first_row + (place if rows is None else int(rows[place]))
+            raise DataError(f"column '{schema.time}', row {row}: {end} is no time", column=schema.time, row=row)
 
 
 # Routing --------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
 from numpy.typing import NDArray
 
 from quercus.backends.local import inputs
@@ -15,16 +14,22 @@ from quercus.backends.local.specs import Index
 _MERGED = 32  # pieces of about one size become one
 
 
-@frozen(eq=False)
 class Piece:
-    """Some events of the stream in order: their places in it, and the rows that they were pushed as."""
+    """Some events of the stream in order: their places in it, and the rows that they were pushed as. Never changed."""
 
-    events: pa.Table | pa.RecordBatch
-    first: int  # the place of the first
-    places: Index | None  # None: one after the other, none left out
-    rows: Index | int  # the row of the first, when they came one after the other too
-    last_ts: int
-    level: int = 0
+    __slots__ = ("events", "first", "last_ts", "level", "places", "rows")
+
+    def __init__(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        first: int,  # the place of the first
+        places: Index | None,  # None: one after the other, none left out
+        rows: Index | int,  # the row of the first, when they came one after the other too
+        last_ts: int,
+        level: int = 0,
+    ) -> None:
+        self.events, self.first, self.places, self.rows = events, first, places, rows
+        self.last_ts, self.level = last_ts, level
 
     def __len__(self) -> int:
         return int(self.events.num_rows)
@@ -50,15 +55,17 @@ class History:
     def __len__(self) -> int:
         return sum(len(p) for p in self.pieces)
 
-    @property
-    def bytes(self) -> int:
-        return sum(p.events.nbytes for p in self.pieces)
-
     def add(self, piece: Piece) -> None:
         self.pieces.append(piece)
         while len(self.pieces) >= _MERGED and self.pieces[-_MERGED].level == self.pieces[-1].level:
             level = self.pieces[-1].level + 1
             self.pieces[-_MERGED:] = [merged(self.pieces[-_MERGED:], self.names, level)]
+
+    def purge_before(self, ts: int) -> None:
+        """Let go of the pieces that end before a time."""
+        pieces = self.pieces
+        while pieces and pieces[0].last_ts < ts:
+            del pieces[0]
 
     def purge(self, *, ts: int | None = None, place: int | None = None) -> None:
         """Let go of the pieces that end before a time, or before a place."""

@@ -27,7 +27,7 @@ from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
-from quercus.backends.local.specs import NEVER, ColumnData, FlatSpec, Index, Program
+from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec, Index, Program
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
 from quercus.kernels import match
@@ -44,21 +44,25 @@ Given = dict[tuple[object, ...], int]
 class Found:
     """What a step decided: matches as places in the stream, and the pieces that they lie in."""
 
-    def __init__(self, parts: list[Part], engine: Engine, pieces: tuple[Piece, ...]) -> None:
-        self.parts, self.engine, self.pieces = parts, engine, pieces
+    __slots__ = ("bound", "engine", "pieces", "raw")
+
+    def __init__(self, raw: list[Part] | match.Raw, engine: Engine, pieces: tuple[Piece, ...]) -> None:
+        self.raw, self.engine, self.pieces = raw, engine, pieces
         self.bound: list[Bound] | None = None
 
     def __len__(self) -> int:
-        single = len(self.parts) == 1 or not self.engine.distinct
-        return sum(p.count for p in self.parts) if single and self.bound is None else len(self.places()[0])
+        if isinstance(self.raw, match.Raw):
+            return self.raw.count
+        return len(self.places()[0])
 
     def places(self) -> list[Bound]:
         """What each variable is bound to, in the order of the answer."""
         if self.bound is None:
-            e = self.engine
+            e, raw = self.engine, self.raw
+            parts = raw if isinstance(raw, list) else [Part(e.found[0], *raw.take())]
             single = not e.keyed
-            self.bound = combine(e.plan.query, self.parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
-            self.parts = []
+            self.bound = combine(e.plan.query, parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
+            self.raw = []
         return self.bound
 
     def answer(self) -> Answer:
@@ -133,11 +137,32 @@ class Engine:
 
     def quick(self, batch: pa.RecordBatch, row: int, clock: int, limits: Limits) -> Found | None:
         """The same for a record batch that can be taken in as it is; None, if it must be looked at more closely."""
-        feed = self._feed_of(batch.schema)
-        if feed is None:
+        schema = batch.schema
+        if self._schema is None or not schema.equals(self._schema):
+            self._quick = self._feed_of(schema)
+            self._schema = schema
+        if self._quick is None or limits.max_state_bytes is not None:
             return None
-        last = feed.take(batch.__arrow_c_array__()[1], self.place, clock)
-        return None if last is None else self._step(batch, batch.num_rows, row, last, limits, None)
+        nanoseconds = -1 if limits.max_seconds is None else int(limits.max_seconds * 1e9)
+        capsule = batch.__arrow_c_array__()[1]
+        raw = self._quick.step(capsule, self.place, clock, self.reach, limits.max_matches, nanoseconds)
+        if raw is None:
+            return None
+        if raw.status:
+            self.matcher.undo()
+            check(raw.status, self.found[0], limits)
+        history = self.history
+        history.add(Piece(batch, self.place, None, row, raw.clock))
+        self.clock = raw.clock
+        self.place += batch.num_rows
+        found = Found(raw, self, tuple(history.pieces))
+        if self.matcher.events > 2 * self._live + _SLACK:
+            self._purge()
+        elif not self.count:
+            history.purge_before(raw.clock - self.reach)
+        else:
+            history.purge(place=self.place - self.reach)
+        return found
 
     def _step(
         self,
@@ -155,7 +180,7 @@ class Engine:
             before = (self.clock, self.place, self.place)
             parts = self._search(before, (clock, END if clock == END else place, place), limits)
             if limits.max_state_bytes is not None:
-                self._check_state(limits, events)
+                self._check_state(limits, events, clock, place)
         except BaseException:
             self.matcher.undo()
             raise
@@ -170,17 +195,15 @@ class Engine:
 
     def _feed_of(self, schema: pa.Schema) -> match.Feed | None:
         """What takes in record batches of a schema as they are, if anything can."""
-        if self._schema is None or (schema is not self._schema and not schema.equals(self._schema)):
-            self._quick = None
-            names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
-            plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
-            single = all(len(b.accepts) == 1 for b in self.specs)
-            if plain and single and Router.can(names) and conforms(schema, self.schema, self._columns):
-                ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
-                wide = bool(pa.types.is_large_string(schema.field(kind).type))
-                self._quick = match.Feed(self.matcher, names, ts, kind, wide)
-        self._schema = schema
-        return self._quick
+        names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
+        plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
+        single = len(self.searches) == 1 and all(len(b.accepts) == 1 for b in self.specs)
+        if not (plain and single and not self.remembers and Router.can(names)):
+            return None
+        if not conforms(schema, self.schema, self._columns):
+            return None
+        ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
+        return match.Feed(self.matcher, names, ts, kind, bool(pa.types.is_large_string(schema.field(kind).type)))
 
     def restore(self, events: pa.Table, ts: Index, rows: Index, places: Index, positions: Index) -> None:
         """Events that were kept before, at their places."""
@@ -200,31 +223,42 @@ class Engine:
             everything = np.arange(len(ts))
             segments = self.keys.of([events.values(a, everything) for a in self.partition_by], alone=False)
             positions = self.matcher.number(segments) if positions is None else positions
-        feeds: list[tuple[Index, Index]] = []
-        for b in self.specs:
-            at = routed[b.accepts]
-            for c in b.local:
-                at = at[true_mask(c, lambda k, at=at: events.values(k.attr, at), len(at))]  # type: ignore[misc]
-            own = _NONE
-            if b.key is not None:
-                if segments is not None:
-                    own = segments[at]
-                else:
-                    own = self.keys.of([events.values(a, at) for a in b.key], alone=not self.partition_by)
-                if self.partition_by and (own < 0).any():
-                    at, own = at[own >= 0], own[own >= 0]
-            feeds.append((at, own))
-        values = [column(c, events, feeds[c.buffer][0]) for c in self.program.columns]
-        texts = iter(self.labels.of([values[i].data for i in self.labels.columns], self.matcher))
-        filled: list[ColumnData] = [
-            (next(texts), valid(v)) if c.text else numbers(c, v)
-            for c, v in zip(self.program.columns, values, strict=True)
-        ]
+        feeds = [self._chosen(b, routed[b.accepts], events, segments) for b in self.specs]
+        filled = self._columns_of(feeds, events)
         for number, (at, own) in enumerate(feeds):
-            where = at + places if isinstance(places, int) else places[at]
-            columns = [filled[i] for i in self.columns[number]]
-            pos = where if positions is None else np.ascontiguousarray(positions[at])
-            self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
+            if len(at):
+                where = at + places if isinstance(places, int) else places[at]
+                columns = [filled[i] for i in self.columns[number]]
+                pos = where if positions is None else np.ascontiguousarray(positions[at])
+                self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
+
+    def _chosen(self, b: BufferSpec, at: Index, events: Events, segments: Index | None) -> tuple[Index, Index]:
+        """The events of a buffer that pass its conditions, and their segments."""
+        for c in b.local:
+            if len(at):
+                at = at[true_mask(c, lambda k, at=at: events.values(k.attr, at), len(at))]  # type: ignore[misc]
+        if b.key is None or not len(at):
+            return at, _NONE
+        if segments is not None:
+            own = segments[at]
+        else:
+            own = self.keys.of([events.values(a, at) for a in b.key], alone=not self.partition_by)
+        if self.partition_by and (own < 0).any():
+            at, own = at[own >= 0], own[own >= 0]
+        return at, own
+
+    def _columns_of(self, feeds: list[tuple[Index, Index]], events: Events) -> dict[int, ColumnData]:
+        """The columns of the buffers that get any event."""
+        values = {
+            i: column(c, events, feeds[c.buffer][0])
+            for i, c in enumerate(self.program.columns)
+            if len(feeds[c.buffer][0])
+        }
+        texts = [i for i in self.labels.columns if i in values]
+        labels = dict(zip(texts, self.labels.of([values[i].data for i in texts], self.matcher), strict=True))
+        return {
+            i: (labels[i], valid(v)) if i in labels else numbers(self.program.columns[i], v) for i, v in values.items()
+        }
 
     def _search(self, before: match.Moment, now: match.Moment, limits: Limits) -> list[Part]:
         left = limits.max_matches
@@ -301,20 +335,20 @@ class Engine:
         held = [self.matcher.kept(b) for b in range(len(self.specs))]
         return np.unique(np.concatenate(held)) if held else _NONE
 
-    @property
-    def bytes(self) -> int:
-        """What the state takes: buffers, and the events that they came with."""
-        return int(self.matcher.bytes) + self.history.bytes
-
-    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch) -> None:
+    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch, clock: int, place: int) -> None:
+        """What would be kept: events with their columns in buffers, and the rows that they came with."""
         assert limits.max_state_bytes is not None
-        if self.bytes + added.nbytes <= limits.max_state_bytes:
+        least_ts, least_pos = max(BEGIN, clock - self.reach), self.reach if self.own_positions else place - self.reach
+        counts = self.matcher.live(least_ts, least_pos)
+        state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
+        state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts) + added.nbytes
+        if state <= limits.max_state_bytes:
             return
-        held = {", ".join(self.names[b]): len(self.matcher.kept(i)) for i, b in enumerate(self.specs)}
-        most = max(held, key=lambda name: held[name], default="")
+        most = max(range(len(counts)), key=lambda b: counts[b])
         raise LimitExceeded(
-            f"the stream would keep more than {limits.max_state_bytes:,} bytes; the buffer of ({most}) holds most, "
-            f"{held.get(most, 0):,} events: tighten WITHIN, filter the events, or raise Limits(max_state_bytes=)",
+            f"the stream would keep {state:,} bytes, more than {limits.max_state_bytes:,}; the buffer of "
+            f"({', '.join(self.names[self.specs[most]])}) holds most, {counts[most]:,} events: tighten WITHIN, "
+            "filter the events, or raise Limits(max_state_bytes=)",
             limit="max_state_bytes",
             value=limits.max_state_bytes,
         )

@@ -15,6 +15,8 @@ from quercus.backends.local.specs import Index, Program
 from quercus.backends.local.values import Values
 from quercus.kernels import match
 
+_FEW = 64  # keys that are sooner looked up one by one
+
 
 class Labels:
     """Labels of strings. Where conditions only ask whether two are equal, a new string gets the next number; where
@@ -82,6 +84,8 @@ class Keys:
 
     def of(self, parts: list[Values], *, alone: bool) -> Index:
         """A segment for each event; where a part is null, a new one each (`alone`) or -1."""
+        if len(parts) == 1 and parts[0].kind == "int64" and parts[0].valid is None and len(parts[0]) <= _FEW:
+            return np.array([self._segment(k) for k in parts[0].data.tolist()], np.int64)
         codes, keys = _codes(parts)
         found = np.array([*(self._segment(k) for k in keys), -1], np.int64)[codes]
         if alone:

@@ -63,12 +63,15 @@ def _joined(parts: list[Bound]) -> Bound:
 
 def write(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:
     """Write the matches into a file; their number."""
-    try:
-        return _write_pieces(plan, events, path, limits)
-    except OutOfOrder:
-        whole = run_plan(plan, events, limits)
-        whole.write(path)
-        return len(whole)
+    if isinstance(events, str | Path | pa.RecordBatchReader):
+        try:
+            return _write_pieces(plan, events, path, limits)
+        except OutOfOrder:
+            if isinstance(events, pa.RecordBatchReader):  # it cannot be read again
+                raise
+    whole = run_plan(plan, events, limits)
+    whole.write(path)
+    return len(whole)
 
 
 def _write_pieces(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:

@@ -8,9 +8,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import RecordBatch, Table
 
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
+from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found
@@ -61,6 +63,8 @@ class Stream:
         self._empty = self._engine.empty
         self._names = self._empty.column_names
         self._waiting = Waiting(self._names)
+        self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
+        self._direct = not self._delay and self._totals is None
         self._rows = 0  # events pushed
         self._seen = BEGIN  # the greatest time pushed
         self._final: Matches | None = None
@@ -78,40 +82,49 @@ class Stream:
 
         Bad events, or a limit reached, are errors that leave the stream as it was before this push.
         """
-        self._check_open()
-        found = self._quick(events)
-        if found is not None:
-            return found
-        table = as_table(events, self.plan.schema, self._columns)
+        if self._closed:
+            self._check_open()
+        if self._direct:  # record batches in order need no preparation, for most queries
+            batch = events
+            if isinstance(events, Table):
+                batches = events.to_batches()
+                batch = batches[0] if len(batches) == 1 else None
+            if isinstance(batch, RecordBatch):
+                quick = self._engine.quick(batch, self._rows, self._seen, self.limits)
+                if quick is not None:
+                    self._seen = self._engine.clock
+                    self._rows += batch.num_rows
+                    return Matches.of_stream(self.plan.schema, self.plan.query, quick)
+        table = self._table(events)
         if isinstance(events, Mapping):  # arrays that are not ours, and may change
             table = table.take(pa.array(np.arange(len(table))))
         ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
-        if not self._delay and not self._waiting and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
+        self._check_times(ts)
+        if not self._delay and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
             found = self._step(table, ts, self._rows, seen)
             self._seen, self._rows = seen, self._rows + len(ts)
             return found
         return self._reordered(table, ts)
 
-    def _quick(self, events: Any) -> Matches | None:
-        """Record batches in order need no preparation, for most queries."""
-        if isinstance(events, pa.Table):
-            batches = events.to_batches()
-            events = batches[0] if len(batches) == 1 else None
-        if not isinstance(events, pa.RecordBatch) or self._delay or self._waiting:
-            return None
-        found = self._engine.quick(events, self._rows, self._seen, self.limits)
-        if found is None:
-            return None
-        self._seen = self._engine.clock
-        self._rows += events.num_rows
-        return self._matches(found)
+    def _table(self, events: Any) -> pa.Table:
+        """The events as the schema has them; columns that are so already are taken as they come."""
+        schema = self.plan.schema
+        if isinstance(events, RecordBatch):
+            events = Table.from_batches([events])
+        if isinstance(events, Table) and events.num_rows:
+            if self._conforming is None or not events.schema.equals(self._conforming):
+                self._conforming = events.schema if conforms(events.schema, schema, self._columns) else None
+            if self._conforming is not None and not events.column(schema.time).null_count:
+                return events
+        return as_table(events, schema, self._columns)
 
     def advance(self, ts: int) -> Matches:
         """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
         self._check_open()
-        seen = max(self._seen, ts + self._delay)
-        return self._released(seen, self._rows, None)
+        if type(ts) is not int or not BEGIN < ts < END - self._delay:
+            raise DataError(f"advance({ts!r}): give an integer, a time in the unit of the time column")
+        return self._released(max(self._seen, ts + self._delay), self._rows, None)
 
     def close(self) -> Matches:
         """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
@@ -140,6 +153,13 @@ class Stream:
     def _check_open(self) -> None:
         if self._closed:
             raise DataError("the stream is closed: open another one, or restore a snapshot")
+
+    def _check_times(self, ts: Index) -> None:
+        for end in (BEGIN, END):
+            if len(ts) and (ts == end).any():
+                row = self._rows + int(np.argmax(ts == end))
+                time = self.plan.schema.time
+                raise DataError(f"column '{time}', row {row}: {end} is no time", column=time, row=row)
 
     # ---- order
 
@@ -235,7 +255,7 @@ class Stream:
     def restore(cls, plan: Plan, state: bytes, *, limits: Limits | None = None) -> Stream:
         """A stream that goes on where a snapshot was taken."""
         s = snapshot.read(state, plan)
-        facts = s.facts
+        facts = _checked(s)
         try:
             stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits)
             engine = stream._engine
@@ -252,6 +272,31 @@ class Stream:
             engine.restore_keys(s.keys, s.next_positions)
             engine.restore(table.slice(0, n), ts[:n], s.rows[:n], s.places[:n], s.positions[:n])
             stream._waiting.restore(table.slice(n), ts[n:], s.rows[n:])
-        except (KeyError, TypeError, ValueError) as e:
+            if engine.own_positions and not len(s.keys) == len(s.next_positions) == len(engine.keys.values):
+                raise DataError("not a snapshot of a stream: its keys do not fit its events")
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, pa.ArrowException) as e:
             raise DataError(f"not a snapshot of a stream: {e}") from e
         return stream
+
+
+def _checked(s: snapshot.State) -> dict[str, Any]:
+    """The facts of a snapshot, if they can be."""
+    facts = s.facts
+    numbers = ("clock", "place", "seen", "rows", "dropped", "delay")
+    sound = all(type(facts.get(n)) is int and BEGIN <= facts[n] < END for n in numbers)
+    if sound:
+        n, places = int((s.places >= 0).sum()), s.places
+        sound = (
+            0 <= facts["dropped"] <= facts["rows"]
+            and 0 <= facts["place"] <= facts["rows"]
+            and 0 <= facts["delay"] < 2**62
+            and (n == 0 or int(places[n - 1]) < facts["place"])
+            and bool((s.rows >= 0).all())
+            and bool((s.rows < facts["rows"]).all())
+            and bool((s.next_positions >= 0).all())
+            and facts.get("late") in ("error", "drop")
+            and type(facts.get("totals")) is list
+        )
+    if not sound:
+        raise DataError("not a snapshot of a stream: what it says of itself cannot be")
+    return facts
