@@ -428,16 +428,33 @@ cdef inline Py_ssize_t first_above(const int64_t* v, Py_ssize_t lo, Py_ssize_t h
     return a
 
 
+cdef inline Py_ssize_t inside(Buf* b, Py_ssize_t i) noexcept nogil:
+    """An event of the part of the buffer that counts: a key's segment, or what is left of a run."""
+    if QUERCUS_IS_CHECKED and (i < b.lo or i >= b.hi or b.hi > b.n):
+        abort()
+    return i
+
+
+cdef inline Py_ssize_t bound_at(Machine* m, int slot) noexcept nogil:
+    """The event that a slot holds."""
+    return inside(&m.bufs[m.slot_buf[slot]], m.cur[slot])
+
+
 cdef inline int64_t order_of(Machine* m, int slot) noexcept nogil:
-    return at(m.bufs[m.slot_buf[slot]].order_, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+    return m.bufs[m.slot_buf[slot]].order_[bound_at(m, slot)]
 
 
 cdef inline int64_t pos_of(Machine* m, int slot) noexcept nogil:
-    return at(m.bufs[m.slot_buf[slot]].pos, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+    return m.bufs[m.slot_buf[slot]].pos[bound_at(m, slot)]
 
 
 cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
-    return at(m.bufs[m.slot_buf[slot]].row, m.cur[slot], m.bufs[m.slot_buf[slot]].n)
+    return m.bufs[m.slot_buf[slot]].row[bound_at(m, slot)]
+
+
+cdef inline int64_t place_of(Machine* m, int slot, bint count) noexcept nogil:
+    """What a window measures: a position or a time."""
+    return (m.bufs[m.slot_buf[slot]].pos if count else m.bufs[m.slot_buf[slot]].ts)[bound_at(m, slot)]
 
 
 cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:

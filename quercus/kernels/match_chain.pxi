@@ -12,6 +12,11 @@ cdef inline Buf* component(Machine* m, Flat* f, int i) noexcept nogil:
     return &m.bufs[m.slot_buf[f.levels[level_of(m, f, i)].slot]]
 
 
+cdef inline int64_t pointer(Machine* m, Flat* f, int64_t** pointers, int i, Py_ssize_t j) noexcept nogil:
+    """Where an event of component i points to."""
+    return pointers[i][inside(component(m, f, i), j)]
+
+
 cdef void point_between(Machine* m, Flat* f, int i) noexcept nogil:
     """From each event of a component that counts to the next component's first later event."""
     cdef Buf* a = component(m, f, i)
@@ -40,18 +45,21 @@ cdef void point_limits(Machine* m, Flat* f) noexcept nogil:
             continue
         a, b, x = component(m, f, limit.component), component(m, f, limit.component + 1), &m.bufs[limit.bufs.v[0]]
         first_later(a.order_, lo, hi, x.order_, x.lo, x.hi, limit.after)
-        first, last = limit.after[lo], min(limit.after[hi - 1] + 1, x.hi)
+        first, last = limit.after[inside(a, lo)], min(limit.after[inside(a, hi - 1)] + 1, x.hi)
         for i in range(limit.bufs.n):
             x = &m.bufs[limit.bufs.v[i]]
             y = &m.bufs[limit.bufs.v[i + 1]] if i + 1 < limit.bufs.n else b
             first_later(x.order_, first, last, y.order_, y.lo, y.hi, limit.beyond[i])
+            if first < last:
+                inside(x, first)
+                inside(x, last - 1)
             first, last = limit.beyond[i][first] if first < last else y.hi, min(limit.beyond[i][last - 1] + 1, y.hi) if first < last else y.hi
         for j in range(lo, hi):
             p = limit.after[j]
             for i in range(limit.bufs.n):
                 if p >= m.bufs[limit.bufs.v[i]].hi:
                     break
-                p = limit.beyond[i][p]
+                p = limit.beyond[i][inside(&m.bufs[limit.bufs.v[i]], p)]
             else:
                 if p < f.limit[limit.component][j]:
                     f.limit[limit.component][j] = p
@@ -74,10 +82,10 @@ cdef void point(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogi
     for i in range(k - 1):
         a = component(m, f, i)
         first_not_before(end.order_, lo, hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
-        f.highs[i] = f.upto_at[i][hi - 1]
+        f.highs[i] = f.upto_at[i][inside(end, hi - 1)]
         if i < k - 2:  # the last event is at hand: nobody looks for it
             point_between(m, f, i)
-            f.lows[i + 1] = f.next_[i][f.lows[i]] if f.lows[i] < f.highs[i] else a.hi
+            f.lows[i + 1] = pointer(m, f, f.next_, i, f.lows[i]) if f.lows[i] < f.highs[i] else a.hi
     point_limits(m, f)
 
 
@@ -139,7 +147,7 @@ cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
     cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
     for j in range(n):
         e = begin + some[j]
-        m.cur[last.slot] = e
+        m.cur[last.slot] = inside(component(m, f, k - 1), e)
         lo, hi = f.from_at[e], f.upto_at[0][e]
         for i in range(1, k - 1):
             f.upto[i] = f.upto_at[i][e]
@@ -160,7 +168,7 @@ cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
                 return r
             continue
         for a in range(lo, hi):
-            if k > 2 and f.next_[0][a] >= f.upto[1]:
+            if k > 2 and pointer(m, f, f.next_, 0, a) >= f.upto[1]:
                 break   # pointers only move forward: no later event has a partner either
             r = link(m, f, 0, a, e)
             if r < 0:
@@ -174,7 +182,7 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept
     cdef Level* level = &f.levels[i + 1]
     cdef Py_ssize_t lo, hi, j
     cdef Buf* b
-    m.cur[level.slot] = at_
+    m.cur[level.slot] = inside(component(m, f, i), at_)
     m.compared += 1
     r = tick(m)
     if r < 0:
@@ -198,7 +206,7 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept
     if i + 1 == k - 3 and open_pair(m, f, i + 1):
         return emit_pairs(m, f, i + 1, lo, hi)
     for j in range(lo, hi):
-        if i + 1 < k - 2 and f.next_[i + 1][j] >= f.upto[i + 2]:
+        if i + 1 < k - 2 and pointer(m, f, f.next_, i + 1, j) >= f.upto[i + 2]:
             break
         r = link(m, f, i + 1, j, e)
         if r < 0:

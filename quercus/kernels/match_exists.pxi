@@ -73,7 +73,7 @@ cdef int first_of(Machine* m, Jump* jump, Buf* buf, Py_ssize_t lo, Py_ssize_t hi
             j = first_above(keys.members, keys.start[group], keys.start[group + 1], lo, True, keys.start[group])
             while j < keys.start[group + 1] and keys.members[j] < hi:
                 m.compared += 1
-                i = at(keys.members, j, buf.n)
+                i = inside(buf, at(keys.members, j, buf.n))
                 if neg < 0 or not excluded(m, neg, at(buf.row, i, buf.n)):
                     out[0] = i
                     return 1
@@ -88,7 +88,7 @@ cdef int first_of(Machine* m, Jump* jump, Buf* buf, Py_ssize_t lo, Py_ssize_t hi
                 return r
             if not tied(m, jump, i):
                 continue
-        if neg < 0 or not excluded(m, neg, at(buf.row, i, buf.n)):
+        if neg < 0 or not excluded(m, neg, buf.row[inside(buf, i)]):
             out[0] = i
             return 1
     return 0
@@ -99,7 +99,7 @@ cdef bint tied(Machine* m, Jump* jump, Py_ssize_t i) noexcept nogil:
     cdef Tie t
     cdef int64_t x = 0, y = 0
     for t in jump.ties[:jump.n_ties]:
-        if not value(&m.cols[t.col], i, &x) or not value(&m.cols[t.outer], m.cur[t.slot], &y) or x != y:
+        if not value(&m.cols[t.col], i, &x) or not value(&m.cols[t.outer], bound_at(m, t.slot), &y) or x != y:
             return False
     return True
 
@@ -121,8 +121,8 @@ cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
     if first >= upto:
         return 0
     last = sat_sub((end.pos if w.count else end.ts)[first], w.size)  # what the ends at hand can reach
-    for j in range(first_above(clock, a.lo, a.hi, last, True, a.lo), f.upto_at[limit.component][upto - 1]):
-        m.cur[slot] = j
+    for j in range(first_above(clock, a.lo, a.hi, last, True, a.lo), f.upto_at[limit.component][inside(end, upto - 1)]):
+        m.cur[slot] = inside(a, j)
         m.negation_tests += 1
         r = tick(m)
         if r < 0:
@@ -252,7 +252,7 @@ cdef int64_t group_of_match(Machine* m, Keys* keys, Jump* jump) noexcept nogil:
     cdef int64_t v = 0, g
     cdef int k
     for k in range(jump.n_ties):
-        if not value(&m.cols[jump.ties[k].outer], m.cur[jump.ties[k].slot], &v):
+        if not value(&m.cols[jump.ties[k].outer], bound_at(m, jump.ties[k].slot), &v):
             return -1
         h = mixed(h, v)
     h = h & <uint64_t> keys.mask
@@ -364,7 +364,6 @@ cdef int latest_start(Machine* m, End* end, Buf* buf, Py_ssize_t e) noexcept nog
     cdef Py_ssize_t before = e - 1
     cdef int64_t g, j
     cdef int i, r
-    cdef Buf* x
     end.start_pos[e] = end.start_ts[e] = INT64_MIN
     if end.key.n_ties:
         keys = &m.keys[end.key.keys]
@@ -374,8 +373,8 @@ cdef int latest_start(Machine* m, End* end, Buf* buf, Py_ssize_t e) noexcept nog
         j = first_above(keys.members, keys.start[g], keys.start[g + 1], e, True, keys.start[g]) - 1
         before = keys.members[j] if j >= keys.start[g] else -1
     if before >= end.begin:
-        end.start_pos[e], end.start_ts[e] = end.start_pos[before], end.start_ts[before]
-    m.cur[level.slot] = e
+        end.start_pos[e], end.start_ts[e] = at(end.start_pos, before, end.upto), at(end.start_ts, before, end.upto)
+    m.cur[level.slot] = inside(buf, e)
     m.compared += 1
     for i in range(level.preds.n):
         if not holds(m, level.preds.v[i]):
@@ -393,7 +392,6 @@ cdef int latest_start(Machine* m, End* end, Buf* buf, Py_ssize_t e) noexcept nog
             return r
         end.start_pos[e], end.start_ts[e] = buf.pos[e], buf.ts[e]
         for i in range(f.slots.n):
-            x = &m.bufs[m.slot_buf[f.slots.v[i]]]
-            if x.pos[m.cur[f.slots.v[i]]] < end.start_pos[e]:
-                end.start_pos[e], end.start_ts[e] = x.pos[m.cur[f.slots.v[i]]], x.ts[m.cur[f.slots.v[i]]]
+            if pos_of(m, f.slots.v[i]) < end.start_pos[e]:
+                end.start_pos[e], end.start_ts[e] = pos_of(m, f.slots.v[i]), place_of(m, f.slots.v[i], False)
     return 0

@@ -115,6 +115,8 @@ cdef class Feed:
             r = &s.runs[b]
             if r.hi + found > r.cap:
                 self.matcher._reserve(s, b, found)
+            if QUERCUS_IS_CHECKED and not (0 <= r.lo <= r.hi and r.hi + found <= r.cap):
+                abort()
             for i in range(found):
                 r.ts[r.hi + i] = ts[rows[i]]
                 r.pos[r.hi + i] = place + rows[i]

@@ -1,6 +1,13 @@
 # Hash joins: the composites of a join's child by the columns that must be equal, in chains from the newest back.
 
 
+cdef inline Py_ssize_t chained(Chains* c, Py_ssize_t i) noexcept nogil:
+    """Where the hash of composite i is kept."""
+    if QUERCUS_IS_CHECKED and (i < c.base or i - c.base >= c.cap):
+        abort()
+    return i - c.base
+
+
 cdef bint hash_of(Machine* m, Join* n, int side, int64_t* out) noexcept nogil:
     """The hash of the keys of the composite whose events are fetched; False where one is null or NaN, which equals nothing."""
     cdef int q
@@ -10,7 +17,7 @@ cdef bint hash_of(Machine* m, Join* n, int side, int64_t* out) noexcept nogil:
     cdef double x
     for q in range(n.n_keys):
         c = &m.cols[n.keys[q].col[side]]
-        e = m.cur[n.keys[q].slot[side]]
+        e = bound_at(m, n.keys[q].slot[side])
         if c.valid != NULL and not c.valid[e]:
             return False
         if n.keys[q].real:
@@ -43,9 +50,9 @@ cdef int hash_new(Machine* m, Flat* f, int k, int side) noexcept nogil:
     for i in range(child.fresh, child.n):
         fetch(m, f, n, side, i)
         if hash_of(m, n, side, &h):
-            c.hashes[i - c.base], c.earlier[i - c.base] = h, -1
+            c.hashes[chained(c, i)], c.earlier[chained(c, i)] = h, -1
         else:
-            c.hashes[i - c.base], c.earlier[i - c.base] = 0, -2
+            c.hashes[chained(c, i)], c.earlier[chained(c, i)] = 0, -2
     if c.n_buckets and child.n - c.base <= c.n_buckets:
         return 0
     buckets = 64
@@ -71,7 +78,7 @@ cdef int hash_new(Machine* m, Flat* f, int k, int side) noexcept nogil:
 
 cdef inline void link_next(Chains* c) noexcept nogil:
     cdef Py_ssize_t i = c.upto, bucket
-    if c.earlier[i - c.base] != -2:
+    if c.earlier[chained(c, i)] != -2:
         bucket = c.hashes[i - c.base] & (c.n_buckets - 1)
         c.earlier[i - c.base] = c.heads[bucket]
         c.heads[bucket] = i

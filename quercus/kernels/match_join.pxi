@@ -158,7 +158,7 @@ cdef int join(Machine* m, Flat* f, int k) noexcept nogil:
         passed = left.live
         for i in range(right.fresh, right.n):
             passed = left.base + first_above(
-                a, n.low[0] - left.base, left.n - left.base, b[i - right.base], True, passed - left.base
+                a, n.low[0] - left.base, left.n - left.base, b[composite(right, i)], True, passed - left.base
             )
             if n.n_keys:
                 while n.chains[0].upto < passed:
@@ -170,7 +170,7 @@ cdef int join(Machine* m, Flat* f, int k) noexcept nogil:
     a, b = left.end_pos if f.keeps_pos else left.end_ts, right.end_pos if f.keeps_pos else right.end_ts
     i, j = left.fresh, right.fresh
     while i < left.n or j < right.n:
-        if j == right.n or (i < left.n and a[i - left.base] <= b[j - right.base]):
+        if j == right.n or (i < left.n and a[composite(left, i)] <= b[composite(right, j)]):
             r = drive(m, f, k, 0, i, j)
             if n.n_keys:
                 link_next(&n.chains[0])
@@ -185,11 +185,18 @@ cdef int join(Machine* m, Flat* f, int k) noexcept nogil:
     return 0
 
 
+cdef inline Py_ssize_t composite(Join* n, Py_ssize_t i) noexcept nogil:
+    """Where composite i of an internal buffer, or event i of a leaf, is kept."""
+    if QUERCUS_IS_CHECKED and (i < n.live or i >= n.n):
+        abort()
+    return i - n.base
+
+
 cdef inline bint apart(Join* n, Join* own, Py_ssize_t i, Join* other, Py_ssize_t j) noexcept nogil:
     """Whether j ended too long before i ends."""
-    if n.within_ts != INT64_MAX and sat_sub(own.end_ts[i - own.base], other.end_ts[j - other.base]) > n.within_ts:
+    if n.within_ts != INT64_MAX and sat_sub(own.end_ts[composite(own, i)], other.end_ts[composite(other, j)]) > n.within_ts:
         return True
-    return n.within_pos != INT64_MAX and sat_sub(own.end_pos[i - own.base], other.end_pos[j - other.base]) > n.within_pos
+    return n.within_pos != INT64_MAX and sat_sub(own.end_pos[composite(own, i)], other.end_pos[composite(other, j)]) > n.within_pos
 
 
 cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t passed) noexcept nogil:
@@ -220,11 +227,11 @@ cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t pa
     c = &n.chains[1 - side]
     j = c.heads[h & (c.n_buckets - 1)]
     while j >= low:
-        if c.hashes[j - c.base] == h and j < passed:
+        if c.hashes[chained(c, j)] == h and j < passed:
             r = meet(m, f, k, side, i, j)
             if r != 0:
                 return r
-        j = c.earlier[j - c.base]
+        j = c.earlier[chained(c, j)]
     return 0
 
 
@@ -242,13 +249,13 @@ cdef int meet(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t j) 
     if r < 0:
         return r
     if f.keeps_ts:
-        start_ts = min(own.start_ts[i - own.base], other.start_ts[j - other.base])
-        end_ts = max(own.end_ts[i - own.base], other.end_ts[j - other.base])
+        start_ts = min(own.start_ts[composite(own, i)], other.start_ts[composite(other, j)])
+        end_ts = max(own.end_ts[composite(own, i)], other.end_ts[composite(other, j)])
         if sat_sub(end_ts, start_ts) > n.within_ts:
             return 0
     if f.keeps_pos:
-        start_pos = min(own.start_pos[i - own.base], other.start_pos[j - other.base])
-        end_pos = max(own.end_pos[i - own.base], other.end_pos[j - other.base])
+        start_pos = min(own.start_pos[composite(own, i)], other.start_pos[composite(other, j)])
+        end_pos = max(own.end_pos[composite(own, i)], other.end_pos[composite(other, j)])
         if sat_sub(end_pos, start_pos) > n.within_pos:
             return 0
     fetch(m, f, n, 1 - side, j)
@@ -295,16 +302,18 @@ cdef int take_all(Machine* m, Flat* f, int k, Py_ssize_t i, Py_ssize_t low, Py_s
     cdef const int64_t* pos = left.start_pos - left.base if f.keeps_pos else NULL
     cdef Py_ssize_t j, q = n.n - n.base
     cdef int r, c
+    composite(left, low)
+    composite(left, passed - 1)
     n.compared += passed - low
     m.compared += passed - low
     r = pause(m) if passed - low > 65535 else tick(m)
     if r < 0:
         return r
     if f.keeps_ts:
-        end_ts = right.end_ts[i - right.base]
+        end_ts = right.end_ts[composite(right, i)]
         from_ts = sat_sub(end_ts, n.within_ts) if n.within_ts != INT64_MAX else INT64_MIN
     if f.keeps_pos:
-        end_pos = right.end_pos[i - right.base]
+        end_pos = right.end_pos[composite(right, i)]
         from_pos = sat_sub(end_pos, n.within_pos) if n.within_pos != INT64_MAX else INT64_MIN
     if not n.keeps:
         bind(m, f, n.child[1], i)
@@ -343,9 +352,7 @@ cdef int take_all(Machine* m, Flat* f, int k, Py_ssize_t i, Py_ssize_t low, Py_s
 
 
 cdef inline Py_ssize_t linked(Join* n, int side, Py_ssize_t i) noexcept nogil:
-    if QUERCUS_IS_CHECKED and (i < n.live or i >= n.n):
-        abort()
-    return n.links[side][i - n.base]
+    return n.links[side][composite(n, i)]
 
 
 cdef inline void fetch(Machine* m, Flat* f, Join* n, int side, Py_ssize_t i) noexcept nogil:
@@ -366,7 +373,7 @@ cdef void bind(Machine* m, Flat* f, int k, Py_ssize_t i) noexcept nogil:
     """All events of a composite."""
     cdef Join* n = &f.joins[k]
     if n.child[0] < 0:
-        m.cur[n.slot] = i
+        m.cur[n.slot] = inside(&m.bufs[m.slot_buf[n.slot]], i)
         return
     bind(m, f, n.child[0], linked(n, 0, i))
     bind(m, f, n.child[1], linked(n, 1, i))

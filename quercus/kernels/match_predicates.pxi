@@ -22,7 +22,7 @@ cdef bint compares(Machine* m, Pred* p) noexcept nogil:
     """Two columns compared: no stack needed."""
     cdef Col* c = &m.cols[p.col_a]
     cdef Col* d = &m.cols[p.col_b]
-    cdef Py_ssize_t i = m.cur[p.slot_a], j = m.cur[p.slot_b]
+    cdef Py_ssize_t i = bound_at(m, p.slot_a), j = bound_at(m, p.slot_b)
     cdef int64_t x, y
     cdef double u, v
     if (c.valid != NULL and not c.valid[i]) or (d.valid != NULL and not d.valid[j]):
@@ -64,16 +64,18 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
         op, a, b = m.code[pc], m.code[pc + 1], m.code[pc + 2]
         if op <= LOAD_F or op == COUNT_ or op >= GROUP_I:
             top += 1
+            if QUERCUS_IS_CHECKED and top >= STACK:
+                abort()
             known[top] = 1
             if op == LOAD_I:
                 c = &m.cols[b]
-                at_ = m.cur[a]
+                at_ = bound_at(m, a)
                 vi[top] = c.i[at_]
                 if c.valid != NULL:
                     known[top] = c.valid[at_]
             elif op == LOAD_F:
                 c = &m.cols[b]
-                at_ = m.cur[a]
+                at_ = bound_at(m, a)
                 vf[top] = c.f[at_]
                 if c.valid != NULL:
                     known[top] = c.valid[at_]
@@ -119,6 +121,8 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
                     vi[top] = m.maps[a].v[vi[top]]
         else:
             top -= 1
+            if QUERCUS_IS_CHECKED and top < 0:
+                abort()
             binary(m, op, &vi[top], &vf[top], &known[top], vi[top + 1], vf[top + 1], known[top + 1])
     return known[0] and vi[0] != 0
 
@@ -199,6 +203,7 @@ cdef inline void binary(
 cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, double* vf) noexcept nogil:
     """first, last, sum, avg, min or max of a column over a set, nulls aside; 0 when there is no value."""
     cdef Set* s = &m.sets[set_]
+    cdef Buf* buf = &m.bufs[m.slot_buf[s.slot]]
     cdef Col* c = &m.cols[col]
     cdef Py_ssize_t i, e, n = 0
     cdef bint ints = c.i != NULL, sound = True
@@ -207,7 +212,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
     if s.n == 0:
         return 0
     if function == FIRST_ or function == LAST_:
-        e = s.elems[0 if function == FIRST_ else s.n - 1]
+        e = inside(buf, s.elems[0 if function == FIRST_ else s.n - 1])
         if c.valid != NULL and not c.valid[e]:
             return 0
         if ints:
@@ -216,7 +221,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
             vf[0] = c.f[e]
         return 1
     for i in range(s.n):
-        e = s.elems[i]
+        e = inside(buf, s.elems[i])
         if c.valid != NULL and not c.valid[e]:
             continue
         if ints:

@@ -23,7 +23,7 @@ cdef void narrow(Machine* m, Level* level, Bounds* b) noexcept nogil:
         low, high = INT64_MAX, INT64_MIN
         for j in range(level.reach[i].slots.n):
             slot = level.reach[i].slots.v[j]
-            v = (m.bufs[m.slot_buf[slot]].pos if w.count else m.bufs[m.slot_buf[slot]].ts)[m.cur[slot]]
+            v = place_of(m, slot, w.count)
             low = min(low, v)
             high = max(high, v)
         if low == INT64_MAX and high == INT64_MIN:
@@ -63,7 +63,7 @@ cdef bint excluded(Machine* m, int neg, int64_t row) noexcept nogil:
     for i in range(g.ex_sets.n):
         s = &m.sets[g.ex_sets.v[i]]
         for j in range(s.n):
-            if m.bufs[m.slot_buf[s.slot]].row[s.elems[j]] == row:
+            if m.bufs[m.slot_buf[s.slot]].row[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[j])] == row:
                 return True
     return False
 
@@ -102,7 +102,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         r = tick(m)
         if r < 0:
             return r
-        row = at(buf.row, i, buf.n)
+        row = buf.row[inside(buf, i)]
         good = True
         for j in range(level.distinct.n):
             if row_of(m, level.distinct.v[j]) == row:
@@ -181,6 +181,7 @@ cdef void extent(Machine* m, Flat* f) noexcept nogil:
 
 
 cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
+    inside(b, i)
     m.start_ts, m.end_ts = min(m.start_ts, b.ts[i]), max(m.end_ts, b.ts[i])
     m.start_pos, m.end_pos = min(m.start_pos, b.pos[i]), max(m.end_pos, b.pos[i])
     m.end_row = max(m.end_row, b.row[i])
@@ -225,13 +226,12 @@ cdef bint window_over(Machine* m, Win* w, Moment* t) noexcept nogil:
     cdef Set* s
     cdef Buf* b
     for i in range(w.slots.n):
-        b = &m.bufs[m.slot_buf[w.slots.v[i]]]
-        least = min(least, (b.pos if w.count else b.ts)[m.cur[w.slots.v[i]]])
+        least = min(least, place_of(m, w.slots.v[i], w.count))
     for i in range(w.sets.n):
         s = &m.sets[w.sets.v[i]]
         b = &m.bufs[m.slot_buf[s.slot]]
         if s.n:
-            least = min(least, (b.pos if w.count else b.ts)[s.elems[0]])
+            least = min(least, (b.pos if w.count else b.ts)[inside(b, s.elems[0])])
     return past(t, w.count, least, w.size)
 
 # negations
@@ -277,7 +277,7 @@ cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noex
         for j in range(groups[i].sets.n):
             s = &m.sets[groups[i].sets.v[j]]
             for k in range(s.n):
-                v = m.bufs[m.slot_buf[s.slot]].order_[s.elems[k]]
+                v = m.bufs[m.slot_buf[s.slot]].order_[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[k])]
                 best = v if not found else max(best, v) if latest else min(best, v)
                 found = True
         if found:
@@ -300,7 +300,7 @@ cdef int emit(Machine* m, Flat* f) noexcept nogil:
     for i in range(f.out_sets.n):
         s = &m.sets[f.out_sets.v[i]]
         for j in range(s.n):
-            if push(&m.elems[2 * i + 1], m.bufs[m.slot_buf[s.slot]].row[s.elems[j]]):
+            if push(&m.elems[2 * i + 1], m.bufs[m.slot_buf[s.slot]].row[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[j])]):
                 return -5
         if push(&m.elems[2 * i], m.elems[2 * i + 1].n):
             return -5
@@ -318,6 +318,9 @@ cdef int emit_range(Machine* m, Flat* f, int last, Buf* buf, Py_ssize_t lo, Py_s
     m.bound += n
     if n > m.max_matches - m.n_matches:
         return -2
+    if n > 0:
+        inside(buf, lo)
+        inside(buf, hi - 1)
     for i in range(f.outs.n):
         o = &m.outs[i]
         if o.n + n > o.cap and enlarge(o, o.n + n):

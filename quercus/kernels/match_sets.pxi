@@ -41,7 +41,7 @@ cdef bint fits(Machine* m, Set* s, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef int k
     for k in range(s.wins.n):
         v = buf.pos if m.wins[s.wins.v[k]].count else buf.ts
-        if sat_sub(v[j], v[i]) > m.wins[s.wins.v[k]].size:
+        if sat_sub(v[inside(buf, j)], v[inside(buf, i)]) > m.wins[s.wins.v[k]].size:
             return False
     return True
 
@@ -64,7 +64,7 @@ cdef void set_interval(Machine* m, Set* s, Py_ssize_t* lo, Py_ssize_t* hi) noexc
         low, high = INT64_MAX, INT64_MIN
         for k in range(w.slots.n):
             slot = w.slots.v[k]
-            v = (m.bufs[m.slot_buf[slot]].pos if w.count else m.bufs[m.slot_buf[slot]].ts)[m.cur[slot]]
+            v = place_of(m, slot, w.count)
             low, high = min(low, v), max(high, v)
         if w.count:
             b.lo_pos, b.hi_pos = max(b.lo_pos, sat_sub(high, w.size)), min(b.hi_pos, sat_add(low, w.size))
@@ -92,7 +92,7 @@ cdef int candidates(Machine* m, Set* s) noexcept nogil:
         if s.cands == NULL:
             return 1
     for i in range(lo, hi):
-        m.cur[s.slot] = i
+        m.cur[s.slot] = inside(buf, i)
         m.compared += 1
         good = True
         for j in range(s.distinct.n):
@@ -147,6 +147,8 @@ cdef bint compatible(Machine* m, Flat* f, int a, Py_ssize_t x, int b, Py_ssize_t
     cdef Win* w
     cdef int64_t u, v
     cdef Pair* pair
+    inside(pb, x)
+    inside(qb, y)
     for k in range(p.wins.n):
         w = &m.wins[p.wins.v[k]]
         for j in range(w.sets.n):

@@ -244,6 +244,8 @@ cdef class StreamMatcher(Matcher):
                 if r.hi == r.cap:
                     self._reserve(s, b, n - i if not self.keyed else 1)
                     r = &s.runs[b]
+                if QUERCUS_IS_CHECKED and not 0 <= r.lo <= r.mark <= r.hi < r.cap:
+                    abort()
                 r.ts[r.hi], r.pos[r.hi], r.row[r.hi] = ts[i], pos[i], row[i]
                 for c in range(self.m.n_cols):
                     if self.col_buf[c] == b:
@@ -268,6 +270,8 @@ cdef class StreamMatcher(Matcher):
             for i in range(ts.shape[0]):
                 if q.tail == q.cap:
                     self._widen(q)
+                if QUERCUS_IS_CHECKED and not 0 <= q.head_before <= q.head <= q.tail < q.cap:
+                    abort()
                 q.at[q.tail] = pos[i] if self._by_position(j) else ts[i]
                 q.segment[q.tail] = segments[i]
                 q.tail += 1
@@ -342,6 +346,8 @@ cdef class StreamMatcher(Matcher):
                     raise MemoryError()
             while q.head < q.tail and (q.at[q.head] < limit or limit == INT64_MAX):
                 k = q.segment[q.head]
+                if QUERCUS_IS_CHECKED and not 0 <= k < self.n_segs:
+                    abort()
                 if self.segs[k].live:
                     if push(&self.chosen, k):
                         raise MemoryError()
@@ -391,6 +397,8 @@ cdef class StreamMatcher(Matcher):
         cdef Run* r
         for i in range(self.m.n_bufs):
             r = &s.runs[i]
+            if QUERCUS_IS_CHECKED and not 0 <= r.lo <= r.hi <= r.cap:
+                abort()
             self.m.bufs[i].ts, self.m.bufs[i].pos, self.m.bufs[i].row = r.ts, r.pos, r.row
             self.m.bufs[i].order_ = r.pos if self.m.by_arrival else r.ts
             self.m.bufs[i].n, self.m.bufs[i].lo, self.m.bufs[i].hi = r.hi, r.lo, r.hi

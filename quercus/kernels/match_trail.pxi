@@ -23,7 +23,7 @@ cdef void point_ahead(Machine* m, Flat* f) noexcept nogil:
         else:
             point_between(m, f, i)
             for j in range(a.lo, a.hi):
-                f.chase[i][j] = f.chase[i + 1][f.next_[i][j]] if f.next_[i][j] < component(m, f, i + 1).hi else set_.hi
+                f.chase[i][j] = pointer(m, f, f.chase, i + 1, f.next_[i][j]) if f.next_[i][j] < component(m, f, i + 1).hi else set_.hi
     if w.count:
         first_beyond(first.pos, first.lo, first.hi, set_.pos, set_.lo, set_.hi, w.size, f.beyond)
     else:
@@ -41,7 +41,7 @@ cdef int trail(Machine* m, Flat* f) noexcept nogil:
         if f.chase[0][a] >= f.beyond[a]:
             continue
         m.bound += 1
-        m.cur[slot] = a
+        m.cur[slot] = inside(first, a)
         r = emit_sets(m, f, a, a + 1, f.beyond[a]) if f.n_levels == 1 else ahead(m, f, 1, a, f.beyond[a])
         if r < 0:
             return r
@@ -51,19 +51,19 @@ cdef int trail(Machine* m, Flat* f) noexcept nogil:
 cdef int ahead(Machine* m, Flat* f, int i, Py_ssize_t before, int64_t beyond) noexcept nogil:
     """Bind component i to each event after that of the component before it, as long as the set can be reached."""
     cdef Buf* b = component(m, f, i)
-    cdef Py_ssize_t j, lo = f.next_[i - 1][before], hi = b.hi
+    cdef Py_ssize_t j, lo = pointer(m, f, f.next_, i - 1, before), hi = b.hi
     cdef int r, slot = f.levels[level_of(m, f, i)].slot
     if f.limit[i - 1] != NULL and f.limit[i - 1][before] < hi:
         hi = f.limit[i - 1][before]
     if i == f.n_levels - 1:
         j = lo
-        while j < hi and f.next_[i][j] < beyond:
+        while j < hi and pointer(m, f, f.next_, i, j) < beyond:
             j += 1
         m.compared += j - lo
         m.bound += j - lo
         return emit_sets(m, f, lo, j, beyond) if lo < j else 0
     for j in range(lo, hi):
-        if f.chase[i][j] >= beyond:
+        if pointer(m, f, f.chase, i, j) >= beyond:
             break
         m.compared += 1
         m.bound += 1
@@ -105,7 +105,9 @@ cdef int emit_sets(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi, int64_t be
             repeat(o.v + o.n, row_of(m, f.outs.v[c]), n)
         o.n += n
     for j in range(lo, hi):
-        size = beyond - next_[j]
+        size = beyond - next_[inside(last, j)]
+        if QUERCUS_IS_CHECKED and (size < 0 or beyond > m.bufs[m.slot_buf[m.sets[f.trail_set].slot]].hi):
+            abort()
         memcpy(elements.v + elements.n, rows + next_[j], size * sizeof(int64_t))
         elements.n += size
         offsets.v[offsets.n] = elements.n

@@ -111,3 +111,10 @@ def by_key(
         raise ValueError("a key outside the range given")
     order, starts = group_by_code(codes, count)
     return rows[order], column[rows[order]], starts
+
+
+def empty(n: int) -> NDArray[np.int64]:
+    """The twin of ``memory.empty``: what is in it is nobody's concern."""
+    if n < 0:
+        raise ValueError("an array of less than nothing")
+    return np.zeros(n, dtype=np.int64)

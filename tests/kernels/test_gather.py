@@ -75,9 +75,16 @@ def test_memory_is_kept_for_the_next_array_and_bounded() -> None:
     assert len({a.ctypes.data for a in held}) == 20
     held.clear()
     assert memory.kept() <= memory.MOST
+
+
+@pytest.mark.parametrize("impl", [memory, reference], ids=["kernel", "twin"])
+def test_an_array_is_as_long_as_asked_for(impl: ModuleType) -> None:
+    for n in (0, 1, 1000):
+        made = impl.empty(n)
+        made[:] = np.arange(n)
+        assert (made.dtype, made.tolist()) == (np.dtype(np.int64), list(range(n)))
     with pytest.raises(ValueError, match="less than nothing"):
-        memory.empty(-1)
-    assert len(memory.empty(0)) == 0
+        impl.empty(-1)
 
 
 def test_examples_in_the_docstrings_run() -> None:

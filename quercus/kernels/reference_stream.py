@@ -1,0 +1,248 @@
+"""Streams in plain Python: the twins of ``match.StreamMatcher`` and ``match.Feed``.
+
+Every run looks for all matches among the events that are kept, and gives those whose moment has come since the one
+before: there are no pivots, no queues and no chains. quercus/backends/local/release.py says which moment that is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quercus.kernels.reference_code import Event, Value
+from quercus.kernels.reference_match import (
+    OK,
+    TOO_LARGE,
+    TOO_MANY,
+    Buffers,
+    Found,
+    Match,
+    Matcher,
+    TooLarge,
+    events_of,
+    in_order,
+    listed,
+)
+
+END = 2**63 - 1
+
+Index = NDArray[np.int64]
+
+
+class Moment(NamedTuple):
+    """A stream's clock, the position of its next event, and how many events it has seen."""
+
+    ts: int
+    pos: int
+    row: int
+
+
+class Segment:
+    """A key's events by buffer, and the next position of its own stream, now and before this batch."""
+
+    def __init__(self, buffers: int) -> None:
+        self.events: Buffers = [[] for _ in range(buffers)]
+        self.before: Buffers | None = None  # the events before this batch, where it brought any
+        self.next_pos = self.next_before = 0
+
+
+class StreamMatcher(Matcher):
+    """Runs the variants of a query's alternatives over a stream that comes in batches."""
+
+    def __init__(
+        self, program: Any, searches: list[tuple[int, int, str, int]], keyed: bool, own_positions: bool
+    ) -> None:
+        super().__init__(program)
+        self.searches, self.keyed, self.own_positions = searches, keyed, own_positions
+        self.constants.const_i = list(program.const_i)
+        self.segments: dict[int, Segment] = {}
+        self.known = 0  # segments that there have been
+        self.events = 0  # kept, purged ones in between included
+        if not keyed:
+            self.segment(0)
+
+    def segment(self, k: int) -> Segment:
+        self.known = max(self.known, k + 1)
+        return self.segments.setdefault(k, Segment(len(self.program.buffers)))
+
+    def touched(self, k: int) -> Segment:
+        s = self.segment(k)
+        if s.before is None:
+            s.before, s.next_before = [list(b) for b in s.events], s.next_pos
+        return s
+
+    # a batch comes in
+
+    def number(self, segments: Index) -> Index:
+        """The positions of the next events in their keys' own streams; -1 where the key is null."""
+        positions = []
+        for k in segments.tolist():
+            positions.append(self.touched(k).next_pos if k >= 0 else -1)
+            if k >= 0:
+                self.segments[k].next_pos += 1
+        return np.array(positions, np.int64)
+
+    def append(self, b: int, ts: Index, pos: Index, row: Index, segments: Index, columns: list[Any]) -> None:
+        """Events for a buffer, in order, with a pair of values and validity for each of its columns."""
+        own = [i for i, c in enumerate(self.program.columns) if c.buffer == b]
+        values = [listed(*given) for given in columns]
+        if {len(pos), len(row), *map(len, values)} != {len(ts)} or (self.keyed and len(segments) != len(ts)):
+            raise ValueError("the columns of a buffer differ in length")
+        for i in range(len(ts)):
+            run = self.touched(int(segments[i]) if self.keyed else 0).events[b]
+            place = run[-1].place + 1 if run else 0
+            known = {c: v[i] for c, v in zip(own, values, strict=True)}
+            run.append(Event(place, int(ts[i]), int(pos[i]), int(row[i]), known))
+            self.events += 1
+
+    # matches
+
+    def run(self, number: int, before: Any, now: Any, max_matches: int, max_nanoseconds: int) -> Found:  # type: ignore[override]
+        """The matches of a search whose moment lies after `before` and not after `now`."""
+        flat, _, mode, _ = self.searches[number]
+        f = self.program.flats[flat]
+        found: list[Match] = []
+        for _, s in sorted(self.segments.items()):
+            then, moment = Moment(*before), Moment(*now)
+            if self.own_positions:
+                then = then._replace(pos=s.next_before)
+                moment = moment if moment.pos == END else moment._replace(pos=s.next_pos)
+            self.inside = s.events
+            try:
+                decided = [m for m in self.matches(f) if self.is_released(f, mode, m, then, moment)]
+            except TooLarge:
+                return self.told(f, TOO_LARGE, found)
+            found.extend(in_order(f, decided))
+        return self.told(f, OK if len(found) <= max_matches else TOO_MANY, found[:max_matches])
+
+    def is_released(self, f: Any, mode: str, m: Match, before: Moment, now: Moment) -> bool:
+        """Whether a match is decided now, and was not before."""
+        events = events_of(f, *m)
+        new = max(e.row for e in events) >= before.row
+        if mode == "last":  # by its last event
+            return new
+        if mode == "first":  # by the end of its window
+            start = min(self.at(e, self.program.count_window) for e in events)
+            window = self.program.count_window, start, self.program.window_size
+            return past(now, *window) and not past(before, *window)
+        return self.over(f, m, now) and (new or not self.over(f, m, before))
+
+    def at(self, e: Event, count: bool) -> int:
+        return e.pos if count else e.ts
+
+    def over(self, f: Any, m: Match, t: Moment) -> bool:
+        """Whether no event from that moment on could violate a match or enlarge a set of it."""
+        negations = [*f.negations, *(g for level in f.levels for g in level.negations)]
+        return all(self.out_of_reach(f, self.program.negations[g], m, t) for g in negations) and all(
+            any(self.window_over(self.program.windows[w], m, t) for w in self.program.sets[s].windows) for s in f.held
+        )
+
+    def out_of_reach(self, f: Any, g: Any, m: Match, t: Moment) -> bool:
+        """Whether no event from that moment on can lie in a negation's scope."""
+        if g.right == 0 or self.edge(g.before, *m, min) is not None:
+            return True
+        count, events = self.program.count_window, events_of(f, *m)
+        if g.right == 1:
+            return past(t, count, min(self.at(e, count) for e in events), self.program.window_size)
+        end, after = max(e.ts for e in events), self.edge(g.after, *m, max)
+        if count or t.ts > end:
+            return True
+        return not self.program.by_arrival and after is not None and after >= end  # nothing lies between
+
+    def window_over(self, w: Any, m: Match, t: Moment) -> bool:
+        slots, sets = m
+        there = [slots[s] for s in w.slots] + [e for s in w.sets for e in sets[s]]
+        return past(t, w.count, min((self.at(e, w.count) for e in there), default=END), w.size)
+
+    # after a batch
+
+    def commit(self, least_ts: int, least_pos: int, all_: bool) -> list[int]:
+        """Purge events of the segments that the batch touched, or of all; returns segments with nothing left."""
+        for s in self.segments.values():
+            if all_ or s.before is not None:
+                least = s.next_pos - least_pos if self.own_positions else least_pos
+                if self.program.count_window:
+                    s.events = [[e for e in b if e.pos >= least] for b in s.events]
+                else:
+                    s.events = [[e for e in b if e.ts >= least_ts] for b in s.events]
+            if s.before is not None:
+                s.before, s.next_before = None, s.next_pos
+        if not all_:
+            return []
+        self.events = sum(len(b) for s in self.segments.values() for b in s.events)
+        if not self.keyed or self.own_positions:
+            return []
+        freed = sorted(k for k, s in self.segments.items() if not any(s.events))
+        for k in freed:
+            del self.segments[k]
+        return freed
+
+    def undo(self) -> None:
+        """Take the batch back."""
+        for s in self.segments.values():
+            if s.before is not None:
+                self.events -= sum(len(now) - len(then) for now, then in zip(s.events, s.before, strict=True))
+                s.events, s.before, s.next_pos = s.before, None, s.next_before
+
+    # what snapshots, limits and labels need
+
+    def positions(self) -> list[int]:
+        """The next position of every key's own stream."""
+        return [self.segments[k].next_pos if k in self.segments else 0 for k in range(self.known)]
+
+    def set_positions(self, next_: Index) -> None:
+        for k, position in enumerate(next_.tolist()):
+            s = self.segment(k)
+            s.next_pos = s.next_before = position
+
+    def kept(self, b: int) -> Index:
+        """The rows that a buffer holds, of all segments."""
+        return np.array([e.row for _, s in sorted(self.segments.items()) for e in s.events[b]], np.int64)
+
+    def kept_positions(self, b: int) -> Index:
+        """Their positions."""
+        return np.array([e.pos for _, s in sorted(self.segments.items()) for e in s.events[b]], np.int64)
+
+    def relabel(self, columns: list[int], labels: Index, constants: Index) -> None:
+        """New labels for strings: old label i of these columns becomes labels[i]; and all constants anew."""
+
+        def new(c: int, v: Value) -> Value:
+            return int(labels[v]) if c in columns and isinstance(v, int) and 0 <= v < len(labels) else v
+
+        def renamed(e: Event) -> Event:
+            return e._replace(values={c: new(c, v) for c, v in e.values.items()})
+
+        for s in self.segments.values():
+            s.events = [[renamed(e) for e in b] for b in s.events]
+            s.before = None if s.before is None else [[renamed(e) for e in b] for b in s.before]
+        self.constants.const_i = constants
+
+    def set_constants(self, constants: Index, maps: list[Index] | None) -> None:
+        self.constants.const_i = constants
+        self.constants.maps = self.constants.maps if maps is None else maps
+
+
+class Feed:
+    """Takes plain batches into a stream's buffers, each of which holds the events of one type."""
+
+    def __init__(self, matcher: StreamMatcher, names: list[bytes]) -> None:
+        self.matcher, self.names = matcher, names
+
+    def take(self, ts: list[int | None], types: list[bytes | None], place: int, clock: int) -> int | None:
+        """Append a batch; returns its last time, or None where it must be looked at more closely."""
+        times = [t for t in ts if t is not None]
+        if not times or len(times) < len(ts) or None in types or times != sorted(times) or times[0] < clock:
+            return None
+        self.matcher.touched(0)
+        for b, name in enumerate(self.names):
+            at = np.array([i for i, found in enumerate(types) if found == name], np.int64)
+            self.matcher.append(b, np.array(times, np.int64)[at], place + at, place + at, at, [])
+        return times[-1]
+
+
+def past(t: Moment, count: bool, start: int, size: int) -> bool:
+    """Whether a window from there takes in no event from that moment on."""
+    at = t.pos if count else t.ts
+    return at > start + size or at == END
