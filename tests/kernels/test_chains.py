@@ -145,7 +145,7 @@ def test_a_limit_is_kept(chain: Chain, limit: int) -> None:
     assert len(plan.run(events, limits=qc.Limits(max_matches=found))) == found
 
 
-@pytest.mark.parametrize("low", [-(2**63), 2**63 - 1 - 30])
+@pytest.mark.parametrize("low", [1 - 2**63, 2**63 - 2 - 30])
 @pytest.mark.parametrize("query", ["SEQ(A a, B b)", "SEQ(A a, B b, C c)", "SEQ(A a, B+ b)", "SEQ(A a, B b, C+ c)"])
 def test_the_ends_of_time(query: str, low: int) -> None:
     """Windows that reach beyond what int64 holds; at the last moment nothing comes after anything."""
