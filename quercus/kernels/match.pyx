@@ -56,6 +56,9 @@ include "match_hash.pxi"
 include "match_join.pxi"
 
 
+cdef int64_t NOTHING = 0    # where an array of no numbers points to
+
+
 cdef void let_out() except *:
     """Raise what a signal handler raised while the kernel ran."""
 
@@ -344,17 +347,17 @@ cdef class Matcher:
     cdef const int64_t* _int64(self, a) except? NULL:
         cdef const int64_t[::1] v = a
         self._keep.append(a)
-        return &v[0] if v.shape[0] else <const int64_t*> self._alloc(8)
+        return &v[0] if v.shape[0] else &NOTHING
 
     cdef const double* _float64(self, a) except? NULL:
         cdef const double[::1] v = a
         self._keep.append(a)
-        return &v[0] if v.shape[0] else <const double*> self._alloc(8)
+        return &v[0] if v.shape[0] else <const double*> &NOTHING
 
     cdef const uint8_t* _uint8(self, a) except? NULL:
         cdef const uint8_t[::1] v = a
         self._keep.append(a)
-        return &v[0] if v.shape[0] else <const uint8_t*> self._alloc(8)
+        return &v[0] if v.shape[0] else <const uint8_t*> &NOTHING
 
     def __dealloc__(self):
         cdef int i
@@ -446,6 +449,7 @@ cdef class Matcher:
         self.m.elems = self.m.outs + f.outs.n
         for i in range(f.out_sets.n):
             if push(&self.m.elems[2 * i], 0):
+                self._discard(f)
                 raise MemoryError()
         return 0
 

@@ -54,32 +54,40 @@ cdef class Feed:
         """
         cdef ArrowArray* batch = <ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")
         cdef StreamMatcher matcher = self.matcher
-        cdef Search* search_ = &matcher.searches[0]
-        cdef Flat* f = &matcher.m.flats[search_.flat]
+        cdef Flat* f = &matcher.m.flats[matcher.searches[0].flat]
         cdef Segment* s = matcher.segs
         cdef int64_t last = 0
         cdef Raw raw
-        if not self._take(batch, place, clock, &last):
-            return None
-        matcher.m.before = Moment(clock, place, place)
-        matcher.m.now = Moment(last, place + batch.length, place + batch.length)
+        try:
+            if not self._take(batch, place, clock, &last):
+                return None
+            raw = self._search(f, last, place + batch.length, place, clock, max_matches, max_nanoseconds)
+        except BaseException:
+            matcher.undo()
+            raise
+        if raw.status == 0:
+            matcher._purge(s, sat_sub(last, reach), matcher.m.now.pos - reach)
+            s.touched = False
+            matcher.touched.n = 0
+        return raw
+
+    cdef Raw _search(self, Flat* f, int64_t last, int64_t next_, int64_t place, int64_t clock, int64_t max_matches, int64_t max_nanoseconds):
+        """What the one search finds between two moments."""
+        cdef StreamMatcher matcher = self.matcher
+        cdef Raw raw = Raw.__new__(Raw)
+        matcher.m.before, matcher.m.now = Moment(clock, place, place), Moment(last, next_, next_)
         matcher.chosen.n = 0
         if push(&matcher.chosen, 0):
             raise MemoryError()
+        matcher._make_room(&matcher.searches[0])
         matcher._begin(f, max_matches, max_nanoseconds)
-        matcher._make_room(search_)
-        raw = Raw.__new__(Raw)
         with nogil:
-            raw.status = matcher._run_segment(search_, f, s)
+            raw.status = matcher._run_segment(&matcher.searches[0], f, matcher.segs)
         raw.clock, raw.count, raw.n_columns, raw.n_sets = last, matcher.m.n_matches, f.outs.n, f.out_sets.n
         raw.outs = matcher.m.outs
         matcher.m.outs = NULL
         free_joins(&matcher.m, f)
         let_out()
-        if raw.status == 0:
-            matcher._purge(s, sat_sub(last, reach), matcher.m.now.pos - reach)
-            s.touched = False
-            matcher.touched.n = 0
         return raw
 
     cdef bint _take(self, ArrowArray* batch, int64_t place, int64_t clock, int64_t* last) except -1:

@@ -162,11 +162,7 @@ class StreamMatcher(Matcher):
         """Purge events of the segments that the batch touched, or of all; returns segments with nothing left."""
         for s in self.segments.values():
             if all_ or s.before is not None:
-                least = s.next_pos - least_pos if self.own_positions else least_pos
-                if self.program.count_window:
-                    s.events = [[e for e in b if e.pos >= least] for b in s.events]
-                else:
-                    s.events = [[e for e in b if e.ts >= least_ts] for b in s.events]
+                s.events = [[e for e in b if self.stays(e, s, least_ts, least_pos)] for b in s.events]
             if s.before is not None:
                 s.before, s.next_before = None, s.next_pos
         if not all_:
@@ -179,6 +175,11 @@ class StreamMatcher(Matcher):
             del self.segments[k]
         return freed
 
+    def stays(self, e: Event, s: Segment, least_ts: int, least_pos: int) -> bool:
+        """Whether a purge leaves an event; positions of a key's own stream count back from its next."""
+        least = s.next_pos - least_pos if self.own_positions else least_pos
+        return e.pos >= least if self.program.count_window else e.ts >= least_ts
+
     def undo(self) -> None:
         """Take the batch back."""
         for s in self.segments.values():
@@ -187,6 +188,13 @@ class StreamMatcher(Matcher):
                 s.events, s.before, s.next_pos = s.before, None, s.next_before
 
     # what snapshots, limits and labels need
+
+    def live(self, least_ts: int, least_pos: int) -> list[int]:
+        """How many events of each buffer a purge would leave."""
+        return [
+            sum(self.stays(e, s, least_ts, least_pos) for s in self.segments.values() for e in s.events[b])
+            for b in range(len(self.program.buffers))
+        ]
 
     def positions(self) -> list[int]:
         """The next position of every key's own stream."""
@@ -230,16 +238,27 @@ class Feed:
     def __init__(self, matcher: StreamMatcher, names: list[bytes]) -> None:
         self.matcher, self.names = matcher, names
 
-    def take(self, ts: list[int | None], types: list[bytes | None], place: int, clock: int) -> int | None:
-        """Append a batch; returns its last time, or None where it must be looked at more closely."""
+    def step(
+        self, ts: list[int | None], types: list[bytes | None], place: int, clock: int, reach: int, max_matches: int
+    ) -> tuple[int, Found] | None:
+        """Append a batch, run the one search over it, and purge; the last time, and what was found.
+
+        None, where the batch must be looked at more closely. If the status is not OK, it is to be taken back by undo().
+        """
         times = [t for t in ts if t is not None]
-        if not times or len(times) < len(ts) or None in types or times != sorted(times) or times[0] < clock:
+        if not times or len(times) < len(ts) or None in types or times != sorted(times):
+            return None
+        if times[0] < clock or times[0] == -(2**63) or times[-1] == END:
             return None
         self.matcher.touched(0)
         for b, name in enumerate(self.names):
             at = np.array([i for i, found in enumerate(types) if found == name], np.int64)
             self.matcher.append(b, np.array(times, np.int64)[at], place + at, place + at, at, [])
-        return times[-1]
+        last, next_ = times[-1], place + len(times)
+        found = self.matcher.run(0, (clock, place, place), (last, next_, next_), max_matches, -1)
+        if found[0] == OK:
+            self.matcher.commit(last - reach, next_ - reach, False)
+        return last, found
 
 
 def past(t: Moment, count: bool, start: int, size: int) -> bool:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,7 +17,11 @@ from quercus.backends.local.incremental import Engine
 from quercus.kernels import match, reference_stream
 from quercus.kernels.route import Router
 
-QUERY = "PATTERN SEQ(A a, Bb b, AND(A c, A0123456789abcde d)) WITHIN 20"
+QUERIES = [
+    "SEQ(A a, Bb b, A0123456789abcde c) WITHIN 20",
+    "SEQ(A a, Bb b, !A0123456789abcde c) WITHIN 5",
+    "SEQ(A a, Bb+ b, A0123456789abcde c) WITHIN 9 EVENTS",
+]
 NAMES = ["A", "Bb", "A0123456789abcde"]  # in the order of the buffers
 OTHERS = ["", "AA", "B", "A0123456789abcdf", "A0123456789abcde-", "é"]
 
@@ -22,18 +31,22 @@ batches = st.lists(
 )
 
 
-def engine() -> Engine:
-    return Engine(qc.compile(QUERY, qc.Schema({})))
+def engine(query: str) -> Engine:
+    return Engine(qc.compile(f"PATTERN {query}", qc.Schema({})))
 
 
+@pytest.mark.parametrize("query", QUERIES)
 @given(
     given=batches,
     wide=st.booleans(),
     cut=st.integers(0, 3),
-    spoilt=st.sampled_from(["", "", "", "back", "null time", "null type"]),
+    limit=st.sampled_from([10**6, 10**6, 2]),
+    spoilt=st.sampled_from(["", "", "back", "null time", "null type", "begin", "end"]),
 )
-def test_feed_agrees_with_its_twin(given: list[list[tuple[str, int]]], wide: bool, cut: int, spoilt: str) -> None:
-    made = engine()
+def test_a_feed_agrees_with_its_twin(
+    query: str, given: list[list[tuple[str, int]]], wide: bool, cut: int, limit: int, spoilt: str
+) -> None:
+    made = engine(query)
     names = [b.accepts[0].encode() for b in made.specs]
     assert sorted(names) == sorted(n.encode() for n in NAMES)
     kernel, twin = made.matcher, reference_stream.StreamMatcher(made.program, made.searches, False, False)
@@ -43,36 +56,67 @@ def test_feed_agrees_with_its_twin(given: list[list[tuple[str, int]]], wide: boo
         ts: list[int | None] = [100 * number + sum(step for _, step in rows[: i + 1]) for i in range(len(rows))]
         types: list[str | None] = [name for name, _ in rows]
         if number == 1 and len(rows) > 2:
-            if spoilt == "back":
-                ts[1] = -1
-            elif spoilt == "null time":
-                ts[-1] = None
-            elif spoilt == "null type":
-                types[0] = None
+            spoil(spoilt, ts, types)
         kind = pa.large_string() if wide else pa.string()
         batch = pa.record_batch({"ts": pa.array(ts, pa.int64()), "type": pa.array(types, kind)}).slice(cut)
         left = [None if t is None else t.encode() for t in batch["type"].to_pylist()]
-        last = feed.take(batch.__arrow_c_array__()[1], place, clock)
-        assert last == plain.take(batch["ts"].to_pylist(), left, place, clock)
-        if last is None:
+        found = feed.step(batch.__arrow_c_array__()[1], place, clock, made.reach, limit, -1)
+        want = plain.step(batch["ts"].to_pylist(), left, place, clock, made.reach, limit)
+        assert (found is None) == (want is None)
+        if found is None or want is None:
             continue
-        now = (last, place + len(batch), place + len(batch))
-        for search in range(len(made.searches)):
-            found, want = (m.run(search, (clock, place, place), now, 10**6, -1) for m in (kernel, twin))
-            assert rows_of(found) == rows_of(want)
-        if number == 2:
+        assert (found.clock, found.status) == (want[0], want[1][0])
+        if found.status == match.OK:
+            assert listed(*found.take()) == listed(*want[1][1:])
+            clock, place = found.clock, place + len(batch)
+        else:
             kernel.undo()
             twin.undo()
-        else:
-            clock, place = last, place + len(batch)
-            assert kernel.commit(clock - 20, 0, False) == twin.commit(clock - 20, 0, False)
         assert kernel.events == twin.events
         for b in range(len(names)):
             assert kernel.kept(b).tolist() == twin.kept(b).tolist()
 
 
-def rows_of(found: match.Found) -> list[tuple[int, ...]]:
-    return sorted(zip(*(c.tolist() for c in found[1]), strict=True))
+def spoil(how: str, ts: list[int | None], types: list[str | None]) -> None:
+    if how == "back":
+        ts[1] = -1
+    elif how == "null time":
+        ts[-1] = None
+    elif how == "null type":
+        types[0] = None
+    elif how == "begin":
+        ts[0] = -(2**63)
+    elif how == "end":
+        ts[-1] = 2**63 - 1
+
+
+def listed(columns: Any, sets: Any) -> list[tuple[Any, ...]]:
+    """The matches, in no order of theirs."""
+    parts = [c.tolist() for c in columns]
+    return sorted(zip(*parts, *([tuple(r[a:b]) for a, b in pairwise(at)] for at, r in sets), strict=True))
+
+
+def test_a_signal_leaves_the_stream_as_it_was() -> None:
+    """A batch whose search is interrupted is taken back, as one that a limit stops."""
+    n = 20_000
+    plan = qc.compile("PATTERN SEQ(A a, !SEQ(A x, B y) WITHIN 1, B b) WITHIN 100000", qc.Schema({}))
+    events = pa.record_batch({"ts": np.arange(n), "type": np.array(["A", "B"])[np.arange(n) % 2]})
+    stream = plan.stream()
+    few, more = events.slice(0, 4), events.slice(4, 4)
+    found = len(stream.push(few))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    kept = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            stream.push(events.slice(4))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, kept)
+    assert found + len(stream.push(more)) == len(plan.run(events.slice(0, 8))) > found > 0
 
 
 def test_a_feed_refuses_what_needs_a_closer_look() -> None:
@@ -80,4 +124,4 @@ def test_a_feed_refuses_what_needs_a_closer_look() -> None:
     with pytest.raises(ValueError, match="closer look"):
         match.Feed(keyed.matcher, [b"A", b"B"], 0, 1, False)
     with pytest.raises(ValueError, match="closer look"):
-        match.Feed(engine().matcher, [b"A"], 0, 1, False)
+        match.Feed(engine(QUERIES[0]).matcher, [b"A"], 0, 1, False)

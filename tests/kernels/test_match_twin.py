@@ -116,6 +116,10 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             self.check()
             return freed
 
+        def live(self, *least: Any) -> list[int]:
+            assert super().live(*least) == self.twin.live(*least)
+            return super().live(*least)
+
         def undo(self) -> None:
             super().undo()
             self.twin.undo()
@@ -242,7 +246,9 @@ def test_samples_reach_every_method(seen: Counter[str], monkeypatch: pytest.Monk
             qc.compile(plan.text, plan.schema, shape="bushy").run(columns(events), threads=2)
             with plan.stream() as stream:
                 for i in range(0, 12, 3):
-                    stream.limits = qc.Limits(max_matches=0)  # what would give a match is taken back
+                    stream.limits = qc.Limits(
+                        max_matches=0, max_state_bytes=10**9
+                    )  # what would give a match is taken back
                     with contextlib.suppress(qc.LimitExceeded):
                         stream.push(columns(events[i : i + 3]))
                         continue
