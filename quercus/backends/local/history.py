@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,9 @@ class Piece:
     @property
     def last(self) -> int:
         return self.first + len(self) - 1 if self.places is None else int(self.places[-1])
+
+    def all_places(self) -> Index:
+        return np.arange(self.first, self.first + len(self)) if self.places is None else self.places
 
     def index(self, places: Index) -> Index:
         return places - self.first if self.places is None else np.searchsorted(self.places, places)
@@ -86,14 +90,24 @@ class History:
 
 
 def merged(pieces: Sequence[Piece], names: list[str], level: int) -> Piece:
-    events = concatenated([p.events.select(names) for p in pieces]).combine_chunks()
-    places: Index | None = None
-    if any(p.places is not None for p in pieces) or len(events) != pieces[-1].last - pieces[0].first + 1:
-        places = np.concatenate(
-            [np.arange(p.first, p.first + len(p)) if p.places is None else p.places for p in pieces]
-        )
-    rows = np.concatenate([p.row_numbers(np.arange(len(p))) for p in pieces])
-    return Piece(events, pieces[0].first, places, rows, pieces[-1].last_ts, level)
+    """Pieces one after the other as one."""
+    first, last = pieces[0], pieces[-1]
+    schema = first.events.schema
+    if all(isinstance(p.events, pa.RecordBatch) and p.events.schema.equals(schema) for p in pieces):
+        events = pa.Table.from_batches([p.events for p in pieces]).select(names).combine_chunks()
+    else:
+        events = concatenated([p.events.select(names) for p in pieces]).combine_chunks()
+    whole = all(p.places is None for p in pieces) and len(events) == last.last - first.first + 1
+    places = None if whole else np.concatenate([p.all_places() for p in pieces])
+    rows = first.rows
+    if not _in_a_row(pieces):
+        rows = np.concatenate([p.row_numbers(np.arange(len(p))) for p in pieces])
+    return Piece(events, first.first, places, rows, last.last_ts, level)
+
+
+def _in_a_row(pieces: Sequence[Piece]) -> bool:
+    """Whether the rows of all follow each other."""
+    return all(isinstance(p.rows, int) for p in pieces) and all(a.rows + len(a) == b.rows for a, b in pairwise(pieces))
 
 
 def taken(pieces: Sequence[Piece], places: NDArray[np.int64], names: list[str]) -> tuple[pa.Table, Index]:
