@@ -62,12 +62,18 @@ class Plan:
     warnings: tuple[str, ...]
     options: Options = field(repr=False)
 
-    def explain(self, *, verbose: bool = False) -> str:
+    def explain(self, *, verbose: bool = False, analyze: object = None) -> str:
         """The plan as text:
 
-        logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs.
+        logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs. With events to
+        `analyze`, anything that `run` takes, the plan is run over them in memory on one thread, and what each node did
+        stands beside its estimates: rows, candidates, bytes, milliseconds.
         """
-        return explain(self, verbose=verbose)
+        if analyze is None:
+            return explain(self, verbose=verbose)
+        from quercus.backends.local.analyze import analyzed
+
+        return explain(self, verbose=verbose, analysis=analyzed(self, analyze))
 
     def alternatives(self) -> tuple[Alternative, ...]:
         """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from quercus.compiler.analyzed import actual_text, compared, number, run_facts
 from quercus.compiler.arrange import implied
 from quercus.compiler.homes import Home, rewrite_homes
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.ir import tree as t
+from quercus.ir.analysis import Analysis, Path
 
 if TYPE_CHECKING:
     from quercus.plan import Plan
@@ -20,8 +22,8 @@ MOST_BRANCHES = 24
 MOST_TEXT = 4_000
 
 
-def explain(plan: Plan, *, verbose: bool = False) -> str:
-    """The logical query, the rules that fired, and the physical tree with its estimates."""
+def explain(plan: Plan, *, verbose: bool = False, analysis: Analysis | None = None) -> str:
+    """The logical query, the rules that fired, and the physical tree with its estimates, beside what a run did."""
     unit = plan.schema.timestamp_unit
     out = ["logical"]
     out += [f"  {cut(line)}" for line in text.query(essential(plan.query), unit).splitlines()]
@@ -35,7 +37,10 @@ def explain(plan: Plan, *, verbose: bool = False) -> str:
     for warning in plan.warnings:
         out.append(f"  {'warning':<12}{warning}")
     out += ["", "tree"]
-    out += [f"  {line}" for line in tree_lines(plan.tree.root, unit)]
+    out += [f"  {line}" for line in tree_lines(plan.tree.root, unit, analysis)]
+    if analysis is not None:
+        out += ["", "run"]
+        out += [f"  {name:<14}{value}" for name, value in run_facts(analysis)]
     return "\n".join(out)
 
 
@@ -82,13 +87,6 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
         yield "aggregates", ", ".join(a.name for a in tree.aggregates) + by
 
 
-def number(v: float) -> str:
-    """A cost or a row count, to three figures."""
-    if v >= 1e6 or 0 < v < 0.01:
-        return f"{v:.2e}"
-    return f"{v:.0f}" if v >= 100 else f"{v:.3g}"
-
-
 def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:
     from quercus.compiler.rules import BY_NAME
 
@@ -117,25 +115,34 @@ def _finding(rule: str, q: p.Query) -> str:
 # the tree
 
 
-def tree_lines(node: t.Node, unit: p.TimeUnit = "us") -> Iterator[str]:
-    """The tree, one line a node, with guides."""
+def tree_lines(
+    node: t.Node, unit: p.TimeUnit = "us", analysis: Analysis | None = None, path: Path = ()
+) -> Iterator[str]:
+    """The tree, one line a node, with guides; with an analysis, what each node did at the end of its line."""
     label, children = describe(node, unit)
-    yield label
+    yield label + (estimates(node) if analysis is None else compared(node, analysis.nodes[path]))
     for i, (lead, child) in enumerate(children):
         last = i == len(children) - 1
-        lines = _lines(lead, child, unit)
+        lines = _lines(lead, child, unit, analysis, (*path, i))
         yield ("└─ " if last else "├─ ") + next(lines)
         yield from (("   " if last else "│  ") + line for line in lines)
 
 
-def _lines(lead: str, child: t.Node | t.Negation, unit: p.TimeUnit) -> Iterator[str]:
+def _lines(
+    lead: str, child: t.Node | t.Negation, unit: p.TimeUnit, analysis: Analysis | None, path: Path
+) -> Iterator[str]:
     if isinstance(child, t.Negation):
-        yield lead + negation_text(child, unit)
-        yield from ("   " + line for line in tree_lines(child.body, unit))
+        did = "" if analysis is None else actual_text(analysis.nodes[path])
+        yield lead + negation_text(child, unit) + did
+        yield from ("   " + line for line in tree_lines(child.body, unit, analysis, (*path, 0)))
         return
-    lines = tree_lines(child, unit)
+    lines = tree_lines(child, unit, analysis, path)
     yield lead + next(lines)
     yield from lines
+
+
+def estimates(n: t.Node) -> str:
+    return "" if isinstance(n, t.Empty) else f"  ~{number(n.estimate.rows)} rows, cost {number(n.estimate.cost)}"
 
 
 Child = tuple[str, "t.Node | t.Negation"]
@@ -143,18 +150,17 @@ Child = tuple[str, "t.Node | t.Negation"]
 
 def describe(n: t.Node, unit: p.TimeUnit) -> tuple[str, list[Child]]:
     """A node's own line and what hangs below it."""
-    tail = f"  ~{number(n.estimate.rows)} rows, cost {number(n.estimate.cost)}"
     match n:
         case t.Buffer():
             tests = f" where {predicates(n.where, unit)}" if n.where else ""
-            return f"buffer {n.var}: {kind(n)}{tests}{tail}", []
+            return f"buffer {n.var}: {kind(n)}{tests}", []
         case t.Join():
-            return f"join {join_text(n, unit)}{tail}", [("", n.left), ("", n.right)]
+            return f"join {join_text(n, unit)}", [("", n.left), ("", n.right)]
         case t.Union():
             extra = _within(n.window) + (", equal matches once" if n.distinct else "")
             more = len(n.branches) - MOST_BRANCHES
             extra += f", {len(n.branches)} branches, of which {MOST_BRANCHES} are shown" if more > 0 else ""
-            return f"union #{n.number} of OR{extra}{tail}", [("", b) for b in n.branches[:MOST_BRANCHES]]
+            return f"union #{n.number} of OR{extra}", [("", b) for b in n.branches[:MOST_BRANCHES]]
         case t.Stack():
             below: list[Child] = []
             for s in n.steps:
@@ -162,16 +168,16 @@ def describe(n: t.Node, unit: p.TimeUnit) -> tuple[str, list[Child]]:
                 below.append((f"[{tests}] " if tests else "", s.component))
                 below.extend(("", g) for g in s.negations)
             order = "bound from the last component back to the first" if len(n.steps) > 1 else "one component"
-            return f"stack {n.op}{_within(n.window)}, {order}{tail}", below
+            return f"stack {n.op}{_within(n.window)}, {order}", below
         case t.Reject():
-            return f"reject{tail}", [("", n.source), ("", n.negation)]
+            return "reject", [("", n.source), ("", n.negation)]
         case t.Test():
-            return f"test {predicates(n.where, unit)}{tail}", [("", n.source)]
+            return f"test {predicates(n.where, unit)}", [("", n.source)]
         case t.Combine():
             sets = ", ".join(f"{v}[{c}]" for v, c in n.counts)
-            return f"combine {sets}: every choice, last{tail}", [("", n.source)]
+            return f"combine {sets}: every choice, last", [("", n.source)]
         case t.Nest():
-            return f"sub-query by {n.strategy}: {n.reason}{tail}", [("", n.source)]
+            return f"sub-query by {n.strategy}: {n.reason}", [("", n.source)]
         case t.Empty():
             return f"empty: {n.reason}", []
         case _:

@@ -12,7 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from quercus.compiler.explain import facts, kind, number, predicates, scope_text, when_text
+from quercus.compiler.analyzed import number
+from quercus.compiler.explain import facts, kind, predicates, scope_text, when_text
 from quercus.errors import QuercusError
 from quercus.ir import pattern as p
 from quercus.ir import text

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from quercus.errors import LimitExceeded
 from quercus.ir import expr as x
@@ -28,6 +28,7 @@ class FlatNegation:
     bodies: tuple[Flat, ...]
     excludes: tuple[str, ...]
     strategy: t.Strategy = "iterative"
+    source: t.Negation | None = field(default=None, eq=False, repr=False)  # of the plan
 
 
 @frozen
@@ -150,7 +151,8 @@ def _reject(f: Flat, negations: Iterable[t.Negation], outer: frozenset[str]) -> 
             continue
         around = f.variables | outer
         bodies = flatten_body(g.body, g.where, around)
-        added.append(FlatNegation(g.scope, bodies, tuple(v for v in g.excludes if v in around), g.strategy))
+        excludes = tuple(v for v in g.excludes if v in around)
+        added.append(FlatNegation(g.scope, bodies, excludes, g.strategy, g))
     return evolve(f, negations=f.negations + tuple(added))
 
 

@@ -111,6 +111,8 @@ cdef struct Level:
     Reach* reach
     Py_ssize_t hint_lo
     Py_ssize_t hint_hi
+    int64_t compared        # of all runs: candidates, and those that passed
+    int64_t bound
 
 cdef struct Set:
     int slot                # holds an element while a predicate looks at it
@@ -129,6 +131,7 @@ cdef struct Set:
     Py_ssize_t cand_cap
     Py_ssize_t hint_lo
     Py_ssize_t hint_hi
+    int64_t compared        # of all runs: events that were tested one by one
 
 cdef struct Pair:           # two sets whose elements must be in order, be different events, or agree on a column
     int kind                # 0 before, 1 distinct, 2 same (int64), 3 same (float64)
@@ -242,6 +245,9 @@ cdef struct Flat:
     bint plain_root         # a composite of the root is a match
     bint natural            # a SEQ of plain components: matches go out in the order of the answer
     int owner               # the slot whose events are shared out among threads, or -1
+    int64_t completed       # of all runs: how often all levels were bound
+    int64_t whole           # ... the sets were there as well, one choice of them at a time
+    int64_t tested          # ... and no late negation had a match, so that whole sets were tested
 
 cdef struct Group:
     Ints slots
@@ -292,6 +298,7 @@ cdef struct Way:            # how one body of a negation is answered
     Jump* jumps             # of each level
     int n_ends
     End* ends
+    int64_t searched        # of all runs: how often there was a search
 
 cdef struct Neg:
     int n_after
@@ -304,6 +311,9 @@ cdef struct Neg:
     Way* ways
     Ints ex_slots
     Ints ex_sets
+    int64_t tests           # of all runs: how often it was asked, how often there was a match, candidates looked at for it
+    int64_t found
+    int64_t compared
 
 cdef struct Bounds:         # a scope: order exclusive, time and position inclusive
     int64_t lo_order

@@ -488,6 +488,25 @@ cdef class Matcher:
             (f.joins[i].compared, f.joins[i].built, f.joins[i].most, f.joins[i].nanoseconds) for i in range(f.n_joins)
         ]
 
+    def tally(self, int flat):
+        """What an alternative did in all runs so far: (slot, candidates, bound) of each level, how often all levels were bound, how
+        often the sets were there too, and how often no late negation had a match.
+        """
+        cdef Flat* f = &self.m.flats[flat]
+        cdef int i
+        levels = [(f.levels[i].slot, f.levels[i].compared, f.levels[i].bound) for i in range(f.n_levels)]
+        return levels, f.completed, f.whole, f.tested
+
+    def tally_set(self, int number):
+        """The events that were tested one by one for a set, in all runs so far."""
+        return self.m.sets[number].compared
+
+    def tally_negation(self, int number):
+        """(tests, matches, candidates, searches of each body) of a negation in all runs so far."""
+        cdef Neg* g = &self.m.negs[number]
+        cdef int i
+        return g.tests, g.found, g.compared, [g.ways[i].searched for i in range(g.n_ways)]
+
     @property
     def grew(self):
         """The node that had no room, after TOO_MUCH_STATE."""

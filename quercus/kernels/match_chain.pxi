@@ -131,7 +131,10 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
         if e <= sample < hi:
             reserve(m, f)
         m.compared += hi - e
+        last.compared += hi - e
         n = promising(f, e, hi, some)
+        if simple:
+            last.bound += n
         r = pairs_before(m, f, e, some, n) if simple else chain_before(m, f, e, some, n)
         if r < 0:
             return r
@@ -157,6 +160,7 @@ cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
                 return r
             if not r:
                 continue
+        last.bound += 1
         if k == 2 and f.plain_last and f.limit[0] == NULL:
             r = emit_range(m, f, f.levels[1].slot, first, lo, hi)
             if r != 0:
@@ -184,6 +188,7 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept
     cdef Buf* b
     m.cur[level.slot] = inside(component(m, f, i), at_)
     m.compared += 1
+    level.compared += 1
     r = tick(m)
     if r < 0:
         return r
@@ -193,6 +198,7 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept
     if r <= 0:
         return r
     m.bound += 1
+    level.bound += 1
     if i == k - 2:
         return complete(m, f, NULL)
     lo, hi = f.next_[i][at_], f.upto[i + 1]

@@ -6,6 +6,7 @@ cdef int has_match(Machine* m, Way* way, Bounds* scope) noexcept nogil:
         return jumps(m, way, scope)
     if way.method == BY_LATEST and m.build_indexes != BUILD_NEVER:
         return latest(m, way, scope)
+    way.searched += 1
     return search(m, &m.flats[way.flat], 0, scope)
 
 
@@ -113,7 +114,8 @@ cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
     cdef Bounds scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
     cdef int slot = f.levels[level_of(m, f, limit.component)].slot, i, k, r
     cdef int64_t* out = f.limit[limit.component]
-    cdef int64_t last
+    cdef int64_t last, compared = m.compared
+    cdef bint some
     cdef Flat* body
     cdef Buf* end = component(m, f, f.n_levels - 1)
     cdef const int64_t* clock = a.pos if w.count else a.ts
@@ -124,6 +126,8 @@ cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
     for j in range(first_above(clock, a.lo, a.hi, last, True, a.lo), f.upto_at[limit.component][inside(end, upto - 1)]):
         m.cur[slot] = inside(a, j)
         m.negation_tests += 1
+        g.tests += 1
+        some = False
         r = tick(m)
         if r < 0:
             return r
@@ -138,11 +142,14 @@ cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
                 return r
             if r == 0:
                 continue
+            some = True
             body, last = &m.flats[g.ways[i].flat], INT64_MIN
             for k in range(body.n_levels):
                 last = max(last, order_of(m, body.levels[k].slot))
             p = first_above(b.order_, b.lo, b.hi, last, False, p)
             out[j] = min(out[j], p)
+        g.found += some
+    g.compared += m.compared - compared
     return 0
 
 # keys
@@ -294,6 +301,7 @@ cdef int latest(Machine* m, Way* way, Bounds* scope) noexcept nogil:
             return r
         if r == 0:
             compared = m.compared
+            way.searched += 1
             r = search(m, &m.flats[way.flat], 0, scope)
             end.debt += m.compared - compared + 1
             if end.key.n_ties:

@@ -99,6 +99,16 @@ cdef inline void pairs_of(Machine* m, Flat* f, int i, Pairs* w) noexcept nogil:
     w.next_, w.limit, w.out_x, w.out_y = f.next_[i], f.limit[i], NULL, NULL
 
 
+cdef inline void count_bound(Machine* m, Flat* f, int i, int64_t n_x, int64_t n_y) noexcept nogil:
+    """Events of components i and i + 1 that were bound."""
+    m.compared += n_x + n_y
+    m.bound += n_x + n_y
+    f.levels[i + 1].compared += n_x
+    f.levels[i + 1].bound += n_x
+    f.levels[i + 2].compared += n_y
+    f.levels[i + 2].bound += n_y
+
+
 cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
     """The pairs of components i and i + 1, with everything else that is bound."""
     cdef Pairs w
@@ -109,8 +119,7 @@ cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) no
     if r < 0:
         return r
     n = write_pairs(&w, &lo, hi, f.upto[i + 1], NULL, 0, m.n_matches) - m.n_matches
-    m.compared += lo - first + n
-    m.bound += lo - first + n
+    count_bound(m, f, i, lo - first, n)
     if n > m.max_matches - m.n_matches:
         return -2
     for c in range(f.outs.n):
@@ -125,7 +134,7 @@ cdef int emit_pairs(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi) no
 cdef int pairs_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, int count) noexcept nogil:
     """emit_pairs for some events of the last of three components, with all that it needs at hand."""
     cdef const int64_t* rows = component(m, f, 2).row
-    cdef Py_ssize_t e, first, lo, hi, n = m.n_matches, before, room = -1
+    cdef Py_ssize_t e, first, lo, hi, n = m.n_matches, before = n, looked = 0, room = -1
     cdef int64_t* out_z = NULL
     cdef int64_t upto
     cdef Pairs w
@@ -145,12 +154,12 @@ cdef int pairs_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
             for c in range(3):
                 if m.outs[c].v != w.out_x and m.outs[c].v != w.out_y:
                     out_z = m.outs[c].v
-        before, first = n, lo
+        first = lo
         n = write_pairs(&w, &lo, hi, upto, out_z, rows[e], n)
-        m.compared += lo - first + n - before
-        m.bound += lo - first + n - before
+        looked += lo - first
         if n > m.max_matches:
             return -2
+    count_bound(m, f, 0, looked, n - before)
     for c in range(3):
         m.outs[c].n = n
     m.n_matches = n

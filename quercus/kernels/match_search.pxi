@@ -96,6 +96,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         return 0
     if k == f.n_levels - 1 and f.plain_last:
         return emit_range(m, f, level.slot, buf, lo, hi)
+    level.compared += hi - lo
     for i in range(lo, hi):
         m.cur[level.slot] = i
         m.compared += 1
@@ -128,8 +129,10 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         if not good:
             continue
         m.bound += 1
+        level.bound += 1
         r = search(m, f, k + 1, scope)
         if r != 0:
+            level.compared -= hi - 1 - i
             return r
     return 0
 
@@ -156,10 +159,12 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
         extent(m, f)
         if f.held and not (over(m, f, &m.now) and (m.end_row >= m.before.row or not over(m, f, &m.before))):
             return 0
+    f.whole += 1
     for i in range(f.negs.n):
         r = exists(m, f.negs.v[i])
         if r != 0:
             return r if r < 0 else 0
+    f.tested += 1
     for i in range(f.tests.n):
         if not holds(m, f.tests.v[i]):
             return 0
@@ -241,8 +246,10 @@ cdef int exists(Machine* m, int neg) noexcept nogil:
     """Whether the negated pattern has a match in its scope."""
     cdef Neg* g = &m.negs[neg]
     cdef Bounds b = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
-    cdef int i, r
+    cdef int i, r = 0
+    cdef int64_t compared = m.compared
     m.negation_tests += 1
+    g.tests += 1
     if g.ex_slots.n or g.ex_sets.n:
         b.neg = neg
     if not edge(m, g.after, g.n_after, True, &b.lo_order) and g.left:
@@ -258,8 +265,10 @@ cdef int exists(Machine* m, int neg) noexcept nogil:
     for i in range(g.n_ways):
         r = has_match(m, &g.ways[i], &b)
         if r != 0:
-            return r
-    return 0
+            break
+    g.found += r > 0
+    g.compared += m.compared - compared
+    return r
 
 
 cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noexcept nogil:
@@ -316,6 +325,8 @@ cdef int emit_range(Machine* m, Flat* f, int last, Buf* buf, Py_ssize_t lo, Py_s
     cdef Out* o
     m.compared += n
     m.bound += n
+    f.levels[f.n_levels - 1].compared += n
+    f.levels[f.n_levels - 1].bound += n
     if n > m.max_matches - m.n_matches:
         return -2
     if n > 0:

@@ -5,6 +5,7 @@ cdef int complete(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
     cdef int i, j
     cdef Set* s
     cdef Py_ssize_t lo = 0, hi = 0, e
+    f.completed += 1
     for i in range(f.counted.n):
         s = &m.sets[f.counted.v[i]]
         s.n = 0
@@ -91,6 +92,7 @@ cdef int candidates(Machine* m, Set* s) noexcept nogil:
         s.cand_cap = hi - lo if s.cands != NULL else 0
         if s.cands == NULL:
             return 1
+    s.compared += hi - lo
     for i in range(lo, hi):
         m.cur[s.slot] = inside(buf, i)
         m.compared += 1

@@ -34,14 +34,17 @@ cdef void point_ahead(Machine* m, Flat* f) noexcept nogil:
 cdef int trail(Machine* m, Flat* f) noexcept nogil:
     cdef Buf* first = component(m, f, 0)
     cdef Py_ssize_t a
-    cdef int r, slot = f.levels[level_of(m, f, 0)].slot
+    cdef Level* level = &f.levels[level_of(m, f, 0)]
+    cdef int r
     point_ahead(m, f)
     for a in range(max(first.lo, m.first), min(first.hi, m.last)):
         m.compared += 1
+        level.compared += 1
         if f.chase[0][a] >= f.beyond[a]:
             continue
         m.bound += 1
-        m.cur[slot] = inside(first, a)
+        level.bound += 1
+        m.cur[level.slot] = inside(first, a)
         r = emit_sets(m, f, a, a + 1, f.beyond[a]) if f.n_levels == 1 else ahead(m, f, 1, a, f.beyond[a])
         if r < 0:
             return r
@@ -52,7 +55,8 @@ cdef int ahead(Machine* m, Flat* f, int i, Py_ssize_t before, int64_t beyond) no
     """Bind component i to each event after that of the component before it, as long as the set can be reached."""
     cdef Buf* b = component(m, f, i)
     cdef Py_ssize_t j, lo = pointer(m, f, f.next_, i - 1, before), hi = b.hi
-    cdef int r, slot = f.levels[level_of(m, f, i)].slot
+    cdef Level* level = &f.levels[level_of(m, f, i)]
+    cdef int r
     if f.limit[i - 1] != NULL and f.limit[i - 1][before] < hi:
         hi = f.limit[i - 1][before]
     if i == f.n_levels - 1:
@@ -61,13 +65,17 @@ cdef int ahead(Machine* m, Flat* f, int i, Py_ssize_t before, int64_t beyond) no
             j += 1
         m.compared += j - lo
         m.bound += j - lo
+        level.compared += j - lo
+        level.bound += j - lo
         return emit_sets(m, f, lo, j, beyond) if lo < j else 0
     for j in range(lo, hi):
         if pointer(m, f, f.chase, i, j) >= beyond:
             break
         m.compared += 1
         m.bound += 1
-        m.cur[slot] = j
+        level.compared += 1
+        level.bound += 1
+        m.cur[level.slot] = j
         r = tick(m)
         if r >= 0:
             r = ahead(m, f, i + 1, j, beyond)

@@ -14,6 +14,8 @@ from quercus.ir import tree as t
 from quercus.ir.flat import Flat, is_local
 from quercus.kernels import gather, group
 
+Routed = dict[tuple[str, ...], Index]
+
 
 def spec_of(b: t.Buffer, tree: t.Tree) -> BufferSpec:
     """What a leaf's buffer holds; variables whose buffers hold the same share one."""
@@ -47,13 +49,18 @@ def variables_of(flats: Iterable[Flat], tree: t.Tree) -> dict[BufferSpec, list[s
     return found
 
 
+def routed_to(wanted: list[BufferSpec], events: Events) -> Routed:
+    """The positions of each buffer's types."""
+    requests = list(dict.fromkeys(b.accepts for b in wanted))
+    return dict(zip(requests, events.route(requests), strict=True))
+
+
 class BufferSource:
     """Makes leaf buffers from a stream: routed, filtered, and sorted key by key where there is a key."""
 
-    def __init__(self, events: Events, tree: t.Tree, wanted: list[BufferSpec]) -> None:
+    def __init__(self, events: Events, tree: t.Tree, wanted: list[BufferSpec], routed: Routed | None = None) -> None:
         self.events, self.tree = events, tree
-        requests = list(dict.fromkeys(b.accepts for b in wanted))
-        self.routed = dict(zip(requests, events.route(requests), strict=True))
+        self.routed = routed_to(wanted, events) if routed is None else routed
         self.same_name = len({b.key for b in wanted}) == 1
         self.positions = self._positions_by_key() if tree.partition_by else None
         self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself

@@ -54,6 +54,7 @@ class Compiler:
         spec, number = FlatSpec(root), len(self.program.flats)
         self.program.flats.append(spec)
         names = {b.var: self._name(b, root) for b in f.buffers}
+        spec.leaves = [(b, names[b.var]) for b in f.buffers]
         seen = outer | names
         order = [v for v in _binding_order(f, names, variant, root=root, first=first) if names[v].slots]
         tree = joined(self.tree.root, f) if root and self.trees else None
@@ -343,6 +344,7 @@ class Compiler:
                     spec.jump_limits.append((where, number))
                 else:
                     spec.limits.append((where, buffers))
+                    spec.pointed.append(number)
 
     def _trail(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> int | None:
         """The set at the end of a SEQ of plain components, where nothing but order and one window binds it to them."""
@@ -379,6 +381,7 @@ class Compiler:
                 [s for n in excluded if n.set is None for s in n.slots],
                 [n.set for n in excluded if n.set is not None],
                 ways,
+                g.source,
             )
         )
         named = {v for k in (*scope.after, *scope.before) for v in k} | set(g.excludes) | _outer_names(g)

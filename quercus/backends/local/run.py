@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
-from quercus.backends.local.buffers import BufferSource, buffer_specs, segments
+from quercus.backends.local.buffers import BufferSource, buffer_specs, routed_to, segments
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.inputs import is_large
@@ -18,6 +18,7 @@ from quercus.backends.local.joins import Measured
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
 from quercus.backends.local.threads import Matchers
+from quercus.backends.local.trace import Trace
 from quercus.errors import LimitExceeded, OutOfOrder
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
@@ -58,29 +59,40 @@ def find(
     *,
     threads: int = 1,
     joins: list[Measured] | None = None,
+    trace: Trace | None = None,
 ) -> list[Bound]:
     """The bound rows of all matches in a loaded stream.
 
-    Exact operation counts are added to `counters`; what each join of each alternative did, to `joins`.
+    Exact operation counts are added to `counters`; what each join of each alternative did, to `joins`; a `trace` is
+    told of every stage.
     """
+    lap = trace.lap if trace is not None else _no_lap
     tree = plan.tree
     flats = flatten(tree.root, tree.window)
     parts: list[Part] = []
     ordered = single = False
     if flats:
         wanted = buffer_specs(flats, tree)
-        source = BufferSource(stream, tree, wanted)
+        lap("prepare")
+        routed = routed_to(wanted, stream)
+        lap("route")
+        source = BufferSource(stream, tree, wanted, routed)
+        lap("buffers")
         compiler = Compiler(tree, plan.schema, wanted, key_holds=not source.nulls)
         numbers = [compiler.flat(f, {}, root=True) for f in flats]
         program = compiler.program
-        matchers = Matchers(program, fill(program, stream, source.data), threads, limits.max_state_bytes)
+        lap("prepare")
+        data = fill(program, stream, source.data)
+        matchers = Matchers(program, data, threads, limits.max_state_bytes)
+        lap("buffers")
         if counters is not None:
             counters["routed"] = sum(len(b.row) for b in source.data)
         where = segments(source.data)
         left, end = limits.max_matches, None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
         ordered = len(numbers) == 1 and program.flats[numbers[0]].natural
         single = where.shape[1] == 2
-        for number in numbers:
+        for flat, number in zip(flats, numbers, strict=True):
+            before = left
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
             for status, columns, sets in matchers.run(number, where, left, nanoseconds):
                 parts.append(Part(program.flats[number], columns, sets))
@@ -93,7 +105,17 @@ def find(
                     counters[name] = counters.get(name, 0) + count
             if joins is not None:
                 joins.extend(matchers.joins(number))
-    return combine(plan.query, parts, stream, distinct=repeats(tree.root), ordered=ordered, single=single)
+            if trace is not None:
+                trace.ran(flat, number, before - left, matchers)
+        if trace is not None:
+            trace.data = data
+    found = combine(plan.query, parts, stream, distinct=repeats(tree.root), ordered=ordered, single=single)
+    lap("order")
+    return found
+
+
+def _no_lap(stage: str) -> None:
+    pass
 
 
 def repeats(root: t.Node) -> bool:

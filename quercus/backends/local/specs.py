@@ -135,6 +135,7 @@ class NegationSpec:
     exclude_slots: list[int]
     exclude_sets: list[int]
     ways: list[WaySpec]  # one a body
+    source: t.Negation | None = None  # of the plan
 
 
 @define
@@ -172,11 +173,13 @@ class FlatSpec:
     joins: list[JoinSpec] = field(factory=list)  # a tree of joins binds its slots before the levels; children first
     limits: list[tuple[int, list[int]]] = field(factory=list)  # of a chain: (component, buffers of a SEQ negated after)
     jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
+    pointed: list[int] = field(factory=list)  # the negations that became limits
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
     held: list[int] | None = None  # a match is asked whether it is decided: these sets can grow
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
+    leaves: list[tuple[t.Buffer, Name]] = field(factory=list)
 
 
 @define

@@ -1,0 +1,83 @@
+"""What a run did, as text: behind each node's estimates, and as a summary.
+
+Counts are exact. Times are the only thing that changes from run to run: each has one decimal, and ends its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quercus.ir import tree as t
+from quercus.ir.analysis import Actual, Analysis
+
+
+def number(v: float) -> str:
+    """A cost or a row count, to three figures."""
+    if v >= 1e6 or 0 < v < 0.01:
+        return f"{v:.2e}"
+    return f"{v:.0f}" if v >= 100 else f"{v:.3g}"
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms"
+
+
+def compared(n: t.Node, a: Actual) -> str:
+    """A node's estimates beside what it did."""
+    if isinstance(n, t.Empty):
+        return actual_text(a)
+    return f"  est {number(n.estimate.rows)}, cost {number(n.estimate.cost)}{actual_text(a)}"
+
+
+def actual_text(a: Actual) -> str:
+    """What a node did, from what came out of it to the time that it took."""
+    words = list(_words(a))
+    return f" | {', '.join(words)}" if words else ""
+
+
+def _words(a: Actual) -> Iterator[str]:
+    if a.matches is not None:
+        yield f"matches {a.matches:,}"
+    if a.rows is not None:
+        yield f"rows {a.rows:,}"
+    if a.branches:
+        yield "matches by branch " + " + ".join(f"{n:,}" for n in a.branches)
+    if a.sets is not None:
+        yield f"sets {a.sets:,}"
+    if a.tests is not None:
+        yield f"tests {a.tests:,}"
+    if a.found is not None:
+        yield f"found {a.found:,}"
+    if a.methods:
+        searched = f" ({a.searched:,} by search)" if a.searched else ""
+        yield "by " + " and ".join(a.methods) + searched
+    if a.compared is not None:
+        yield f"compared {a.compared:,}"
+    if a.bound is not None:
+        yield f"bound {a.bound:,}"
+    if a.bytes is not None:
+        yield f"bytes {a.bytes:,}" + (" shared" if a.shared else "")
+    if a.note:
+        yield a.note
+    if a.seconds is not None:
+        yield milliseconds(a.seconds)
+
+
+def run_facts(a: Analysis) -> Iterator[tuple[str, str]]:
+    """The run as a whole, as (name, value)."""
+    yield "events", f"{a.events:,}" + (", in order" if a.in_order else ", sorted by time first")
+    yield "windows", f"{number(a.windows)} (estimates are for one, figures for the whole run)"
+    yield "routed", f"{a.routed:,} rows, {a.bytes:,} bytes in {_counted(a.buffers, 'buffer', 'buffers')}"
+    if a.alternatives > 1:
+        yield "alternatives", f"{a.alternatives:,}, one after the other"
+    yield "compared", f"{a.compared:,}"
+    yield "matches", f"{a.matches:,}"
+    if a.groups is not None:
+        yield "groups", f"{a.groups:,}"
+    for stage, seconds in a.stages:
+        yield stage, milliseconds(seconds)
+    yield "in all", milliseconds(a.seconds)
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
