@@ -10,6 +10,16 @@ VENV    := .venv
 PY      := $(VENV)/bin/python
 RUFF    := $(VENV)/bin/ruff
 CHECKED := build/checked
+# What reaches every kernel: the twins, trees of joins, streams with and without keys, long ones, existence indexes.
+REACHING := tests/kernels tests/test_joins.py \
+            'tests/test_stream.py::test_pieces_give_what_the_whole_gives[700000]' \
+            'tests/test_stream.py::test_keys_are_streams_of_their_own[710000]' \
+            'tests/test_stream.py::test_long_streams_are_forgotten_but_for_what_matters[725000-key1]' \
+            'tests/test_negation.py::test_an_index_and_a_search_agree_on_longer_streams[10000]' \
+            'tests/test_negation.py::test_an_index_and_a_search_agree_on_longer_streams[10300]' \
+            'tests/test_negation.py::test_threads_build_their_own' \
+            --deselect 'tests/test_joins.py::test_small_rounds_and_threads_change_nothing[400200]' \
+            --deselect 'tests/test_joins.py::test_small_rounds_and_threads_change_nothing[400300]'
 SOURCES := setup.py $(wildcard $(addprefix quercus/kernels/*.,pyx pxd pxi h))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -39,7 +49,7 @@ unit: build
 
 # The same kernel tests where an index out of range is an error, not a wrong answer.
 unit-checked: build $(CHECKED)/.built
-	QUERCUS_KERNELS=$(CURDIR)/$(CHECKED)/quercus/kernels $(PY) -m pytest tests/kernels tests/test_joins.py
+	QUERCUS_KERNELS=$(CURDIR)/$(CHECKED)/quercus/kernels $(PY) -m pytest -n $(WORKERS) $(REACHING)
 
 build: build/.kernels
 
