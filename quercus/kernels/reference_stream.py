@@ -213,6 +213,12 @@ class StreamMatcher(Matcher):
         """Their positions."""
         return np.array([e.pos for _, s in sorted(self.segments.items()) for e in s.events[b]], np.int64)
 
+    def column(self, c: int) -> Index:
+        """The labels of a column of strings at all kept events, -1 for null."""
+        b = self.program.columns[c].buffer
+        kept = [e.values[c] for _, s in sorted(self.segments.items()) for e in s.events[b]]
+        return np.array([-1 if v is None else v for v in kept], np.int64)
+
     def relabel(self, columns: list[int], labels: Index, constants: Index) -> None:
         """New labels for strings: old label i of these columns becomes labels[i]; and all constants anew."""
 

@@ -93,6 +93,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             for b in range(len(self.program.buffers)):
                 assert self.kept(b).tolist() == self.twin.kept(b).tolist()
                 assert self.kept_positions(b).tolist() == self.twin.kept_positions(b).tolist()
+            for c in (i for i, spec in enumerate(self.program.columns) if spec.text):
+                assert self.column(c).tolist() == self.twin.column(c).tolist()
 
         def number(self, segments: Any) -> Any:
             positions = super().number(segments)
