@@ -153,6 +153,7 @@ n = 10_000
 events = {"ts": np.arange(n), "type": ["AB"[i % 2] for i in range(n)], "id": np.arange(n) % 7}
 query = "PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000"
 plan = qc.compile(query, qc.Schema({"id": "int64"}))
+plan.run({"ts": [1], "type": ["A"], "id": [1]})  # imports are over: an interrupt in one of their callbacks would be lost
 print("running", flush=True)
 plan.run(events, threads=THREADS)
 """
@@ -167,10 +168,13 @@ def test_interrupt_stops_a_run(count: int) -> None:
     time.sleep(0.5)
     began = time.monotonic()
     child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=60)
+    try:
+        _, errors = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert "KeyboardInterrupt" in errors
     assert child.returncode != 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 5
 
 
 def test_sets_of_thousands_cost_no_combinations() -> None:
