@@ -153,7 +153,7 @@ n = 10_000
 events = {"ts": np.arange(n), "type": ["AB"[i % 2] for i in range(n)], "id": np.arange(n) % 7}
 query = "PATTERN SEQ(A a, B b, A c, B d, a.id + b.id = c.id + d.id + 100) WITHIN 100000"
 plan = qc.compile(query, qc.Schema({"id": "int64"}))
-plan.run({"ts": [1], "type": ["A"], "id": [1]})  # imports are over: an interrupt in one of their callbacks would be lost
+plan.run({"ts": [1], "type": ["A"], "id": [1]})  # an interrupt in a callback of an import would be lost
 print("running", flush=True)
 plan.run(events, threads=THREADS)
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from attrs import evolve
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import buffer_specs, variables_of
-from quercus.backends.local.conform import conforms
+from quercus.backends.local.conform import conforms, wanted_columns
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
 from quercus.backends.local.fill import column, numbers, valid
@@ -91,7 +92,7 @@ class Engine:
     def __init__(self, plan: Plan, columns: frozenset[str] | None = None) -> None:
         tree = plan.tree
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
-        self.empty = as_table([], plan.schema, columns)
+        self.columns_kept = [plan.schema.time, plan.schema.type, *wanted_columns(plan.schema, columns)]
         self.clock, self.place = BEGIN, 0
         flats = flatten(tree.root, tree.window)
         self.specs = buffer_specs(flats, tree)
@@ -122,7 +123,7 @@ class Engine:
         self.columns = [
             [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
         ]
-        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.empty.column_names)
+        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
         self.labels.begin(self.matcher)
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
         back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
@@ -135,6 +136,11 @@ class Engine:
         self._schema: pa.Schema | None = None  # of the last record batch
         self._quick: match.Feed | None = None
         self._columns = columns
+
+    @cached_property
+    def empty(self) -> pa.Table:
+        """No events."""
+        return as_table([], self.schema, self._columns)
 
     # a batch ----------------------------------------------------------------------------------------------------------
 

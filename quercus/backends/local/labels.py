@@ -37,6 +37,8 @@ class Labels:
     def begin(self, matcher: match.StreamMatcher) -> None:
         """The constants of the conditions."""
         texts = [s for _, s in self.program.texts]
+        if not texts and not self.columns:
+            return
         self._learn(pa.array(texts, pa.large_string()), matcher)
         matcher.set_constants(*self._constants())
 

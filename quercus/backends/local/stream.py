@@ -60,8 +60,7 @@ class Stream:
         self._columns = columns
         self._engine = Engine(plan, columns)
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
-        self._empty = self._engine.empty
-        self._names = self._empty.column_names
+        self._names = self._engine.columns_kept
         self._waiting = Waiting(self._names)
         self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
         self._direct = not self._delay and self._totals is None
@@ -130,7 +129,7 @@ class Stream:
         """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
         if not self._closed:
             pieces, ts, rows = self._waiting.release(END)
-            table = gathered(pieces, rows, self._names) if len(ts) else self._empty
+            table = gathered(pieces, rows, self._names) if len(ts) else self._engine.empty
             self._final = self._step(table, ts, rows, END)
             self._closed = True
         return self.final
@@ -196,7 +195,7 @@ class Stream:
             pieces, ts, rows = self._waiting.release(clock)
             if self.limits.max_state_bytes is not None:
                 self._engine.waiting = sum(p.events.nbytes for p in self._waiting.events.pieces)
-            found = self._step(gathered(pieces, rows, self._names) if len(ts) else self._empty, ts, rows, clock)
+            found = self._step(gathered(pieces, rows, self._names) if len(ts) else self._engine.empty, ts, rows, clock)
         except BaseException:
             self._waiting = kept
             raise
@@ -225,11 +224,11 @@ class Stream:
         engine = self._engine
         places = engine.kept()
         pieces = engine.history.pieces
-        events, rows = taken(pieces, places, self._names) if pieces else (self._empty, _NONE)
+        events, rows = taken(pieces, places, self._names) if pieces else (self._engine.empty, _NONE)
         waiting = (
             gathered(self._waiting.events.pieces, self._waiting.rows, self._names)
             if len(self._waiting)
-            else self._empty
+            else self._engine.empty
         )
         keys = [list(k) if isinstance(k, tuple) else k for k in engine.keys.values] if engine.own_positions else []
         state = snapshot.State(
