@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source)
     """The wanted columns of a file."""
     kind = format_of(path)
     names = [schema.time, schema.type, *wanted]
-    try:
+    with _explained(path, names, wanted, source):
         match kind:
             case "parquet":
                 with pa.parquet.ParquetFile(path) as file:
@@ -90,12 +91,6 @@ def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source)
                 return _read_csv(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ",")
             case _:
                 return Read(_read_json(path, schema, wanted), names, sparse=True)
-    except DataError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as e:
-        if kind in ("csv", "tsv", "jsonl") and isinstance(e, pa.ArrowInvalid):
-            _blame(path, names, wanted, source, "\t" if kind == "tsv" else "," if kind == "csv" else None)
-        raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
 
 
 def weight(path: Path, names: Collection[str]) -> int:
@@ -115,7 +110,7 @@ def read_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], source: 
     """The wanted columns of a file, some rows at a time."""
     kind = format_of(path)
     names = [schema.time, schema.type, *wanted]
-    try:
+    with _explained(path, names, wanted, source):
         match kind:
             case "parquet":
                 with pa.parquet.ParquetFile(path) as file:
@@ -129,6 +124,14 @@ def read_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], source: 
             case _:
                 for table in _json_pieces(path, schema, wanted):
                     yield Read(table, names, sparse=True)
+
+
+@contextmanager
+def _explained(path: Path, names: list[str], wanted: Mapping[str, Type], source: Source) -> Iterator[None]:
+    """What goes wrong in reading a file as a `DataError`, with the column and the row where they can be found."""
+    kind = format_of(path)
+    try:
+        yield
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
