@@ -64,6 +64,7 @@ def test_an_order_by_counting_has_its_limit() -> None:
 
 def test_memory_is_kept_for_the_next_array_and_bounded() -> None:
     size = 1 << 18
+    others = [memory.empty(size) for _ in range(40)]  # blocks that earlier tests gave back
     first = memory.empty(size)
     first[:] = 7
     address = first.ctypes.data
@@ -71,6 +72,7 @@ def test_memory_is_kept_for_the_next_array_and_bounded() -> None:
     assert memory.kept() >= 8 * size
     second = memory.empty(size)
     assert second.ctypes.data == address
+    assert len({a.ctypes.data for a in others}) == 40
     held = [memory.empty(1 << 20) for _ in range(20)]
     assert len({a.ctypes.data for a in held}) == 20
     held.clear()

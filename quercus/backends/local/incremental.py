@@ -61,6 +61,10 @@ class Found:
         """What each variable is bound to, in the order of the answer."""
         if self.bound is None:
             e, raw = self.engine, self.raw
+            if isinstance(raw, match.Raw) and e.in_place:  # written in the order of the answer
+                self.bound = [Bound(v, False, c) for v, c in zip(e.found[0].variables, raw.take()[0], strict=True)]
+                self.raw = []
+                return self.bound
             parts = raw if isinstance(raw, list) else [Part(e.found[0], *raw.take())]
             single = not e.keyed
             self.bound = combine(e.plan.query, parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
@@ -70,6 +74,8 @@ class Found:
     def numbered(self) -> list[Bound]:
         """What each variable is bound to, as rows that were pushed."""
         bound = self.places()
+        if all(p.places is None and isinstance(p.rows, int) and p.rows == p.first for p in self.pieces):
+            return bound  # nothing was out of order or left out: places are rows
         used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         numbers = row_numbers(self.pieces, places)
@@ -118,6 +124,7 @@ class Engine:
         own = [self.program.flats[max(plain, chain)] for plain, chain, _, _ in searches]
         self.found: list[FlatSpec] = own
         self.ordered = len(own) == 1 and own[0].natural
+        self.in_place = self.ordered and own[0].variables == [v.var for v in plan.query.variables]
         self.own_positions = bool(tree.partition_by) and any(w.count for w in self.program.windows)
         self.matcher = match.StreamMatcher(self.program, searches, self.keyed, self.own_positions)
         self.columns = [
