@@ -72,6 +72,12 @@ cdef struct Col:
     const double* f
     const uint8_t* valid
 
+cdef struct Zones:          # of a column: the least and the greatest value of each block of events
+    void* least
+    void* most
+    int64_t looked          # blocks that were compared since the data was loaded, and those in which nothing passed
+    int64_t empty
+
 cdef struct Table:          # what a text function makes of each label
     const int64_t* v
     Py_ssize_t n
@@ -96,6 +102,17 @@ cdef struct Pred:
     int col_a
     int col_b
 
+cdef struct Sieve:          # a column of a candidate, compared with what is bound before
+    int col
+    int compare             # as integers, with the column on the left
+    bint real
+    int start               # the code of the other side
+    int end
+
+cdef struct Sieves:
+    int n
+    Sieve* v
+
 cdef struct Level:
     int slot
     int previous            # the slot before it in an [n] set, if bound earlier, or -1
@@ -106,6 +123,8 @@ cdef struct Level:
     Ints above              # ... earlier
     Ints distinct
     Ints preds
+    Sieves sieves
+    int sifted              # the first predicates, which sieves stand for
     Ints negs
     int n_reach
     Reach* reach
@@ -180,6 +199,7 @@ cdef struct Join:           # a node of a tree of joins: composites by reference
     int n_distinct
     Ints distinct[2]
     Ints preds
+    Sieves sieves[2]        # of each child
     Ints negs
     int n_keys
     Key* keys
@@ -220,6 +240,7 @@ cdef struct Flat:
     Ints holds_sets         # ... nor enlarge these sets of it
     Ints all_negs           # ... nor violate any of these
     bint plain_last         # the last level needs no look at single events
+    bint sifted_last        # ... but for sieves
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
     bint trail              # ... with a set at the end, bound from the first component on
@@ -338,7 +359,9 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Buf* bufs
     int n_bufs
     Col* cols
+    Zones* zones            # of each column
     int n_cols
+    Py_ssize_t sift_from    # candidates from which a range is sifted
     Table* maps
     int n_maps
     bint by_arrival

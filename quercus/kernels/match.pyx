@@ -10,7 +10,7 @@ A tree of joins is run from its leaves up instead, with internal buffers; the se
 
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport ceil, fabs, floor, fmod
+from libc.math cimport INFINITY, ceil, fabs, floor, fmod, nextafter
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
 from libc.stdlib cimport abort, calloc, free, malloc, qsort, realloc
@@ -28,6 +28,7 @@ cdef extern from "Python.h":
 
 
 DEF STACK = 48
+DEF WIDE = 8        # rows written at once, whether there are as many or not: what is too much is written over
 
 # What the matcher answers when it cannot go on.
 OK, STOPPED, TOO_MANY, TOO_LONG, TOO_LARGE, NO_MEMORY, TOO_MUCH_STATE = 0, -1, -2, -3, -4, -5, -6
@@ -44,6 +45,7 @@ GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 
 
 include "match_predicates.pxi"
+include "match_sieve.pxi"
 include "match_sets.pxi"
 include "match_search.pxi"
 include "match_follow.pxi"
@@ -83,6 +85,8 @@ cdef class Matcher:
         self.m.bufs = <Buf*> self._alloc(n * sizeof(Buf))
         self.m.n_cols = len(program.columns)
         self.m.cols = <Col*> self._alloc(self.m.n_cols * sizeof(Col))
+        self.m.zones = <Zones*> self._alloc(self.m.n_cols * sizeof(Zones))
+        self.m.sift_from = program.sift_from
         self.m.n_maps = len(program.maps)
         self.m.maps = <Table*> self._alloc(self.m.n_maps * sizeof(Table))
         self.m.by_arrival, self.m.n_flats = program.by_arrival, len(program.flats)
@@ -134,6 +138,7 @@ cdef class Matcher:
             f.levels[j].after, f.levels[j].before = self._ints(level.after), self._ints(level.before)
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
             f.levels[j].negs = self._ints(level.negations)
+            f.levels[j].sieves, f.levels[j].sifted = self._sieves(level.sieves), level.sifted
             f.levels[j].n_reach = len(level.reach)
             f.levels[j].reach = <Reach*> self._alloc(len(level.reach) * sizeof(Reach))
             for k, (win, slots) in enumerate(level.reach):
@@ -176,10 +181,11 @@ cdef class Matcher:
             f.holds_sets = self._ints(source.held)
             f.all_negs = self._ints([*source.negations, *(g for level in source.levels for g in level.negations)])
         last = source.levels[len(source.levels) - 1] if source.levels else None
-        f.plain_last = bool(
+        f.sifted_last = bool(
             source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests
-            and not last.distinct and not last.preds and not last.negations and last.previous < 0 and last.following < 0
+            and not last.distinct and not last.negations and last.previous < 0 and last.following < 0 and last.sifted == len(last.preds)
         )
+        f.plain_last = f.sifted_last and not last.preds
 
     cdef _joins(self, Flat* f, nodes):
         cdef int j, k, side
@@ -200,6 +206,7 @@ cdef class Matcher:
             n.n_distinct = len(node.distinct)
             n.distinct[0], n.distinct[1] = self._ints([a for a, _ in node.distinct]), self._ints([b for _, b in node.distinct])
             n.preds, n.negs = self._ints(node.preds), self._ints(node.negations)
+            n.sieves[0], n.sieves[1] = self._sieves(node.sieves[0]), self._sieves(node.sieves[1])
             n.n_keys = len(node.keys)
             n.keys = <Key*> self._alloc(n.n_keys * sizeof(Key))
             for k, (slot_a, col_a, slot_b, col_b, real) in enumerate(node.keys):
@@ -312,6 +319,15 @@ cdef class Matcher:
         r.v = <int*> self._alloc(r.n * sizeof(int))
         for i in range(r.n):
             r.v[i] = items[i]
+        return r
+
+    cdef Sieves _sieves(self, sieves) except *:
+        cdef Sieves r
+        cdef int i
+        r.n = len(sieves)
+        r.v = <Sieve*> self._alloc(r.n * sizeof(Sieve))
+        for i, s in enumerate(sieves):
+            r.v[i] = Sieve(s.column, OPS.index(f"{s.compare}_i"), s.real, s.start, s.end)
         return r
 
     cdef Group* _groups(self, groups) except NULL:

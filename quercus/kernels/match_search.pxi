@@ -76,7 +76,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     cdef Py_ssize_t lo, hi, i
     cdef int j, r
     cdef int64_t row
-    cdef bint good
+    cdef bint good, sifted
+    cdef Sift sift
     if k == f.n_levels:
         return complete(m, f, scope)
     level = &f.levels[k]
@@ -96,10 +97,25 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         return 0
     if k == f.n_levels - 1 and f.plain_last:
         return emit_range(m, f, level.slot, buf, lo, hi)
-    level.compared += hi - lo
-    for i in range(lo, hi):
+    sifted = level.sieves.n > 0 and hi - lo >= m.sift_from
+    if not sifted:
+        level.compared += hi - lo
+    elif k == f.n_levels - 1 and f.sifted_last:
+        return emit_sifted(m, f, level, buf, lo, hi)
+    elif not begin_sift(m, &level.sieves, buf, lo, hi, &level.compared, &sift):
+        return 0
+    i = lo - 1
+    while True:
+        if sifted:
+            i = next_sifted(m, &sift)
+            if i == hi:
+                return sift.stop
+        else:
+            i += 1
+            if i == hi:
+                return 0
+            m.compared += 1
         m.cur[level.slot] = i
-        m.compared += 1
         r = tick(m)
         if r < 0:
             return r
@@ -113,7 +129,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
             good = False
         if not good:
             continue
-        for j in range(level.preds.n):
+        for j in range(level.sifted if sifted else 0, level.preds.n):
             if not holds(m, level.preds.v[j]):
                 good = False
                 break
@@ -132,9 +148,9 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         level.bound += 1
         r = search(m, f, k + 1, scope)
         if r != 0:
-            level.compared -= hi - 1 - i
+            if not sifted:
+                level.compared -= hi - 1 - i
             return r
-    return 0
 
 
 cdef inline int tick(Machine* m) noexcept nogil:

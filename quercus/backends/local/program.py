@@ -7,7 +7,7 @@ only what compares variables is left for the matcher.
 
 from __future__ import annotations
 
-from quercus.backends.local import exists
+from quercus.backends.local import exists, sieves
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
 from quercus.backends.local.joins import Homes, add_nodes, finish_nodes, joined
@@ -40,7 +40,7 @@ class Compiler:
     ) -> None:
         w = tree.window
         self.program = Program(schema.ties == "arrival", w.kind == "count", _size(w), list(buffers))
-        self.program.build_indexes = exists.BUILD
+        self.program.build_indexes, self.program.sift_from = exists.BUILD, sieves.FROM
         self.tree, self.key_holds, self.trees = tree, key_holds, trees
         self.code = Code(self.program, schema)
 
@@ -74,6 +74,7 @@ class Compiler:
         for g in f.negations:
             self._negation(spec, g, names, seen, homes)
         finish_nodes(spec, self.program, windows)
+        sieves.add(spec, self.program)
         if variant is not None and variant.asks:
             spec.held = [s for v in variant.sets if (s := names[v].set) is not None]
         if root:

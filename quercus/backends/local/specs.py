@@ -82,6 +82,17 @@ class SetSpec:
     windows: list[int] = field(factory=list)
 
 
+@frozen
+class Sieve:
+    """A column of a candidate, compared with what the code from `start` to `end` says of events bound before."""
+
+    column: int
+    compare: str  # eq, lt, le, gt, ge, with the column on the left
+    real: bool  # float64
+    start: int
+    end: int
+
+
 @define
 class LevelSpec:
     slot: int
@@ -95,6 +106,8 @@ class LevelSpec:
     preds: list[int] = field(factory=list)
     negations: list[int] = field(factory=list)
     reach: list[tuple[int, list[int]]] = field(factory=list)
+    sieves: list[Sieve] = field(factory=list)
+    sifted: int = 0  # the first predicates, which sieves stand for
 
 
 @define
@@ -155,6 +168,7 @@ class JoinSpec:
     keys: list[tuple[int, int, int, int, bool]] = field(factory=list)  # left slot, column, right slot, column, float64
     needs: set[int] = field(factory=set)  # slots that predicates and negations read
     fetch: list[list[tuple[int, list[int]]]] = field(factory=list)  # of each child: slots, and the ways to them
+    sieves: list[list[Sieve]] = field(factory=lambda: [[], []])  # of each child that is a leaf
 
 
 @define
@@ -205,6 +219,7 @@ class Program:
     maps: list[str] = field(factory=list)  # text functions that run on labels
     keys: list[tuple[int, tuple[int, ...]]] = field(factory=list)  # (buffer, columns): events that are grouped by a key
     build_indexes: int = PAID
+    sift_from: int = 0  # candidates from which a range is sifted
 
 
 ColumnData = tuple[NDArray[Any], NDArray[np.uint8] | None]  # int64 or float64, and where it is not null
