@@ -18,10 +18,12 @@ NEVER = 1 << 62
 # Values are even between 0 and 1000: so many pairs pass that the second is greater by so much, or so many times.
 MORE = {"50%": 0.0, "10%": 552.8, "1%": 858.6, "0.1%": 955.3}
 TIMES = {"50%": 1, "10%": 5, "1%": 50, "0.1%": 500}
+THREE = "SEQ(T0 a, T1 b, T2 c, {} * a.value < b.value < c.value, a.id < 20, c.id = 0)"
 PATTERNS = {
-    "SEQ of 2": ("SEQ(T0 a, T1 b, b.value > a.value + {})", MORE),
-    "SEQ of 3": ("SEQ(T0 a, T1 b, T2 c, {} * a.value < b.value < c.value, a.id < 20, c.id = 0)", TIMES),
-    "negation": ("SEQ(T0 a, !(T3 x, x.value > a.value + {}), T1 b, a.id < 20, b.id = 0)", MORE),
+    "SEQ of 2": ("SEQ(T0 a, T1 b, b.value > a.value + {})", MORE, "auto"),
+    "SEQ of 3, stack": (THREE, TIMES, "stack"),
+    "SEQ of 3, tree": (THREE, TIMES, "right"),
+    "negation": ("SEQ(T0 a, !(T3 x, x.value > a.value + {}), T1 b, a.id < 20, b.id = 0)", MORE, "auto"),
 }
 WINDOWS = (1, 10, 100)
 
@@ -38,11 +40,11 @@ def one_by_one(plan: qc.Plan, table: pa.Table) -> Any:
 def compared(rounds: int) -> list[dict[str, Any]]:
     """Every query both ways; they must find the same."""
     table, found = stream("u1m"), []
-    for what, (pattern, shares) in PATTERNS.items():
+    for what, (pattern, shares, shape) in PATTERNS.items():
         for share, factor in shares.items():
             for times in WINDOWS:
                 query = f"PATTERN {pattern.format(factor)} WITHIN {100 * times} ms"
-                plan = qc.compile(query, SCHEMA)
+                plan = qc.compile(query, SCHEMA, shape=shape)
                 expected = [int(b.rows.sum()) for b in plan.run(table).bound]
 
                 def look(number: int, result: Any, query: str = query, expected: Any = expected) -> None:

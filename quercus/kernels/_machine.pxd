@@ -123,8 +123,6 @@ cdef struct Level:
     Ints above              # ... earlier
     Ints distinct
     Ints preds
-    Sieves sieves
-    int sifted              # the first predicates, which sieves stand for
     Ints negs
     int n_reach
     Reach* reach
@@ -132,6 +130,8 @@ cdef struct Level:
     Py_ssize_t hint_hi
     int64_t compared        # of all runs: candidates, and those that passed
     int64_t bound
+    Sieves sieves
+    int sifted              # the first predicates, which sieves stand for
 
 cdef struct Set:
     int slot                # holds an element while a predicate looks at it
@@ -359,9 +359,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     Buf* bufs
     int n_bufs
     Col* cols
-    Zones* zones            # of each column
     int n_cols
-    Py_ssize_t sift_from    # candidates from which a range is sifted
     Table* maps
     int n_maps
     bint by_arrival
@@ -407,6 +405,8 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t max_state
     int grew                # the node that had no room
     Py_ssize_t round_       # events of a leaf in one round
+    Py_ssize_t sift_from    # candidates from which a range is sifted
+    Zones* zones            # of each column
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:

@@ -182,7 +182,7 @@ cdef inline int link_range(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t
     cdef Level* level = &f.levels[i + 1]
     cdef Py_ssize_t j
     cdef int r
-    if level.sieves.n and hi - lo >= m.sift_from:
+    if hi - lo >= m.sift_from and level.sieves.n:
         return link_sifted(m, f, i, lo, hi, e)
     for j in range(lo, hi):
         if i < f.n_levels - 2 and pointer(m, f, f.next_, i, j) >= f.upto[i + 1]:

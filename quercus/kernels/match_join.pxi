@@ -217,7 +217,7 @@ cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t pa
     if n.bare:
         return take_all(m, f, k, i, low, passed)
     fetch(m, f, n, side, i)
-    if n.sieves[1 - side].n and passed - low >= m.sift_from:
+    if passed - low >= m.sift_from and n.sieves[1 - side].n:
         if not begin_sift(m, &n.sieves[1 - side], &m.bufs[m.slot_buf[other.slot]], low, passed, &n.compared, &sift):
             return 0
         while True:

@@ -97,7 +97,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         return 0
     if k == f.n_levels - 1 and f.plain_last:
         return emit_range(m, f, level.slot, buf, lo, hi)
-    sifted = level.sieves.n > 0 and hi - lo >= m.sift_from
+    sifted = hi - lo >= m.sift_from and level.sieves.n > 0
     if not sifted:
         level.compared += hi - lo
     elif k == f.n_levels - 1 and f.sifted_last:
