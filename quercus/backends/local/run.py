@@ -94,12 +94,12 @@ def find(
         for flat, number in zip(flats, numbers, strict=True):
             before = left
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
-            for status, columns, sets in matchers.run(number, where, left, nanoseconds):
-                parts.append(Part(program.flats[number], columns, sets))
-                left -= parts[-1].count
-                if status == match.TOO_MUCH_STATE:
-                    raise matchers.too_much_state(number)
-                check(status if left >= 0 else match.TOO_MANY, program.flats[number], limits)
+            status, columns, sets = matchers.run(number, where, left, nanoseconds)
+            if status == match.TOO_MUCH_STATE:
+                raise matchers.too_much_state(number)
+            check(status, program.flats[number], limits)
+            parts.append(Part(program.flats[number], columns, sets))
+            left -= parts[-1].count
             if counters is not None:
                 for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
