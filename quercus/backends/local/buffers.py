@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quercus.backends.local.events import Events
+from quercus.backends.local.events import TAKEN, Events
 from quercus.backends.local.expressions import true_mask
+from quercus.backends.local.pool import ranges, shared
 from quercus.backends.local.specs import BufferData, BufferSpec, Index
+from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat, is_local
 from quercus.kernels import gather, group
@@ -70,7 +73,15 @@ class BufferSource:
     def _kept(self, b: BufferSpec) -> Index:
         """The positions of a buffer's events."""
         at = self.routed[b.accepts]
-        for c in b.local:
+        if not b.local:
+            return at
+        parts = ranges(len(at), self.events.threads, TAKEN)
+        kept = shared([partial(self._pass, b.local, at[i:j]) for i, j in parts], self.events.threads)
+        return kept[0] if len(kept) == 1 else np.concatenate(kept)
+
+    def _pass(self, conditions: tuple[x.Expr, ...], at: Index) -> Index:
+        """The positions of events that fulfil all conditions."""
+        for c in conditions:
             at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
         return at
 
@@ -87,11 +98,15 @@ class BufferSource:
         most = max((high for values, _, high in keys if len(values)), default=-1)
         if most - least > max(1024, 2 * sum(map(len, kept))):
             return None
-        data = []
-        for at, (values, _, _) in zip(kept, keys, strict=True):
-            row, ts, starts = gather.by_key(values, least, most - least + 1, at, self.events.ts)
-            data.append(BufferData(ts, self._position(row), row, None, starts))
-        return data
+        tasks = [
+            partial(self._grouped, values, least, most - least + 1, at)
+            for at, (values, _, _) in zip(kept, keys, strict=True)
+        ]
+        return shared(tasks, self.events.threads if sum(map(len, kept)) >= 2 * TAKEN else 1)
+
+    def _grouped(self, keys: Index, least: int, count: int, at: Index) -> BufferData:
+        row, ts, starts = gather.by_key(keys, least, count, at, self.events.ts)
+        return BufferData(ts, self._position(row), row, None, starts)
 
     def _position(self, at: Index) -> Index:
         return at if self.positions is None else gather.take(self.positions, at)
@@ -103,7 +118,7 @@ class BufferSource:
                 at, codes = at[codes >= 0], codes[codes >= 0]
             order = _by_code(codes)
             at, codes = at[order], codes[order]
-        return BufferData(gather.take(self.events.ts, at), self._position(at), at, codes)
+        return BufferData(self.events.times(at), self._position(at), at, codes)
 
     def _codes(self, key: tuple[str, ...] | None, at: Index) -> Index | None:
         if key is None or self.tree.partition_by:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ from numpy.typing import NDArray
 
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
+from quercus.backends.local.pool import ranges, shared
 from quercus.backends.local.values import Values, combined, from_arrow, raw
 from quercus.errors import DataError
-from quercus.kernels import gather, group, route
+from quercus.kernels import gather, group, memory, route
 from quercus.schema import Schema
 
 Positions = NDArray[np.int64]
 _MOST_NAMES = 32767  # of one call of the kernel
 _MOST_ROWS = 2**31 - 1
+SHARE = 2**17  # rows that make a thread worth waking
+TAKEN = 2**14  # rows that are fetched one by one
 
 
 @frozen(eq=False)
@@ -38,6 +42,7 @@ class Events:
     schema: Schema
     ts: NDArray[np.int64]  # by position
     rows: NDArray[np.int64] | None  # the input row of each position; None: the input was in order
+    threads: int = 1  # that share what is done row by row
     _cache: dict[Hashable, Any] = field(factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -87,7 +92,19 @@ class Events:
         column = self._column(attr)
         if column.kind not in ("int64", "timestamp") or column.valid is not None:
             return None
-        return gather.take_with_range(column.data, self.input_rows(positions))
+        rows = self.input_rows(positions)
+        parts = ranges(len(rows), self.threads, TAKEN)
+        found = memory.empty(len(rows))
+        tasks = [partial(gather.take_with_range, column.data, rows[a:b], found[a:b]) for a, b in parts]
+        ends = [(low, high) for part, low, high in shared(tasks, self.threads) if len(part)]
+        return found, min((low for low, _ in ends), default=0), max((high for _, high in ends), default=-1)
+
+    def times(self, positions: Positions) -> Positions:
+        """The times at some positions."""
+        found = memory.empty(len(positions))
+        parts = ranges(len(positions), self.threads, TAKEN)
+        shared([partial(gather.take, self.ts, positions[a:b], found[a:b]) for a, b in parts], self.threads)
+        return found
 
     def input_rows(self, positions: Positions) -> Positions:
         """The rows of the input at some positions."""
@@ -134,7 +151,8 @@ class Events:
 
     def _positions(self, names: list[str]) -> list[Positions]:
         """The positions of each name's events, ascending."""
-        found = _routed(self.table.column(self.schema.type), [n.encode("utf-8", "surrogatepass") for n in names])
+        wanted = [n.encode("utf-8", "surrogatepass") for n in names]
+        found = _routed(self.table.column(self.schema.type), wanted, self.threads)
         if self.rows is None:
             return found
         place = self._once("place", self._place)
@@ -148,17 +166,18 @@ class Events:
         return place
 
 
-def load(events: object, schema: Schema, columns: frozenset[str] | None = None) -> Events:
+def load(events: object, schema: Schema, columns: frozenset[str] | None = None, threads: int = 1) -> Events:
     """The stream of anything that `plan.run` takes; of its attributes only `columns`, if given."""
     table = as_table(events, schema, columns)
     time = combined(table.column(schema.time))
     ts = raw(time.view(pa.int64()), np.int64)
-    if group.is_sorted(ts):
+    parts = ranges(len(ts), threads, SHARE)
+    if all(shared([partial(group.is_sorted, ts[max(a - 1, 0) : b]) for a, b in parts], threads)):
         check_times(ts, schema)
-        return Events(table, schema, ts, None)
+        return Events(table, schema, ts, None, threads)
     rows = np.argsort(ts, kind="stable")
     check_times(ts[rows], schema, rows)
-    return Events(table, schema, ts[rows], rows)
+    return Events(table, schema, ts[rows], rows, threads)
 
 
 def check_times(ts: Positions, schema: Schema, rows: Positions | None = None, first_row: int = 0) -> None:
@@ -173,36 +192,43 @@ def check_times(ts: Positions, schema: Schema, rows: Positions | None = None, fi
 # Routing --------------------------------------------------------------------------------------------------------------
 
 
-def _routed(column: Any, names: list[bytes]) -> list[Positions]:
-    """The rows of each name in a type column, chunk by chunk over the buffers as they lie."""
-    parts: list[list[Positions]] = []
-    first = 0
+def _routed(column: Any, names: list[bytes], threads: int) -> list[Positions]:
+    """The rows of each name in a type column, part by part over the buffers as they lie."""
+    tasks, first = [], 0
     for whole in column.chunks:
-        for start in range(0, len(whole), _MOST_ROWS):
-            chunk = whole.slice(start, _MOST_ROWS)
-            parts.append(_routed_chunk(chunk, names, first))
-            first += len(chunk)
+        find = _finder(whole, names)
+        for begin in range(0, len(whole), _MOST_ROWS):
+            size = min(len(whole) - begin, _MOST_ROWS)
+            tasks += [partial(find, begin + a, b - a, first + begin + a) for a, b in ranges(size, threads, SHARE)]
+        first += len(whole)
+    workers = threads if first >= 2 * SHARE else 1
+    parts = shared(tasks, workers)
     if len(parts) == 1:
-        return parts[0]
-    return [np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int64) for i in range(len(names))]
+        return parts[0].arrays()
+    starts = np.zeros((len(parts) + 1, len(names)), np.int64)
+    for i, part in enumerate(parts):
+        starts[i + 1] = starts[i] + part.counts
+    found = [memory.empty(n) for n in starts[-1].tolist()]
+    shared([partial(p.write, found, at) for p, at in zip(parts, starts.tolist(), strict=False)], workers)
+    return found
 
 
-def _routed_chunk(chunk: pa.Array, names: list[bytes], first_row: int) -> list[Positions]:
+def _finder(chunk: pa.Array, names: list[bytes]) -> Callable[[int, int, int], route.Found]:
+    """Finds the rows of the names in a part of a chunk: from where, how many rows, and the number of the first."""
     if not pa.types.is_dictionary(chunk.type):
-        return route.route_strings(names=names, first_row=first_row, **_string_buffers(chunk))
+        return lambda begin, size, first_row: route.find_strings(
+            names=names, first_row=first_row, **_string_buffers(chunk.slice(begin, size))
+        )
     mapping = np.empty(len(chunk.dictionary), np.int16)
     route.code_strings(names=names, out=mapping, **_string_buffers(chunk.dictionary))
     indices = chunk.indices
     if pa.types.is_uint64(indices.type):
         indices = indices.cast(pa.int64())
     validity = indices.buffers()[0]
-    return route.route_codes(
-        raw(indices, indices.type.to_pandas_dtype()),
-        mapping,
-        len(names),
-        None if validity is None else np.frombuffer(validity, np.uint8),
-        indices.offset,
-        first_row,
+    bits = None if validity is None else np.frombuffer(validity, np.uint8)
+    codes = raw(indices, indices.type.to_pandas_dtype())
+    return lambda begin, size, first_row: route.find_codes(
+        codes[begin : begin + size], mapping, len(names), bits, indices.offset + begin, first_row
     )
 
 

@@ -38,7 +38,7 @@ def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Ma
 
         with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
             return run_pieces(plan, events, limits)
-    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None)
+    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None, threads)
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
 
