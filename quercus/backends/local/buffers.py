@@ -68,7 +68,8 @@ class BufferSource:
         self.positions = self._positions_by_key() if tree.partition_by else None
         self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
         kept = [self._kept(b) for b in wanted]
-        self.data = self._narrow(wanted, kept) or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
+        self.data = self._plain(wanted, kept) or self._narrow(wanted, kept)
+        self.data = self.data or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
 
     def _kept(self, b: BufferSpec) -> Index:
         """The positions of a buffer's events."""
@@ -85,19 +86,24 @@ class BufferSource:
             at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
         return at
 
-    def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData] | None:
+    def _plain(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData]:
+        """All buffers, where none has a key."""
+        if any(b.key is not None for b in wanted):
+            return []
+        times = self.events.times(kept)
+        return [BufferData(ts, self._position(at), at, None) for at, ts in zip(kept, times, strict=True)]
+
+    def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData]:
         """All buffers, where the key is an integer of a narrow range: the distance from the least is its code."""
-        found = [
-            self.events.integers(b.key[0], at) if b.key is not None and len(b.key) == 1 else None
-            for b, at in zip(wanted, kept, strict=True)
-        ]
-        keys = [k for k in found if k is not None]
-        if len(keys) < len(found) or not keys:
-            return None
+        if any(b.key is None or len(b.key) != 1 for b in wanted):
+            return []
+        keys = self.events.integers([b.key[0] for b in wanted if b.key is not None], kept)
+        if keys is None:
+            return []
         least = min((low for values, low, _ in keys if len(values)), default=0)
         most = max((high for values, _, high in keys if len(values)), default=-1)
         if most - least > max(1024, 2 * sum(map(len, kept))):
-            return None
+            return []
         tasks = [
             partial(self._grouped, values, least, most - least + 1, at)
             for at, (values, _, _) in zip(kept, keys, strict=True)
@@ -118,7 +124,7 @@ class BufferSource:
                 at, codes = at[codes >= 0], codes[codes >= 0]
             order = _by_code(codes)
             at, codes = at[order], codes[order]
-        return BufferData(self.events.times(at), self._position(at), at, codes)
+        return BufferData(self.events.times([at])[0], self._position(at), at, codes)
 
     def _codes(self, key: tuple[str, ...] | None, at: Index) -> Index | None:
         if key is None or self.tree.partition_by:

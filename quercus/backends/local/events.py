@@ -85,26 +85,37 @@ class Events:
             codes = own if codes is None else pair_codes(self._dictionary((owner, number, "pair")), codes, own)
         return np.zeros(len(positions), np.int64) if codes is None else codes
 
-    def integers(self, attr: str, positions: Positions) -> tuple[Positions, int, int] | None:
-        """The values of an integer attribute at some positions, the least and the greatest; None: it is not one, or has
-        nulls.
+    def integers(self, attrs: Sequence[str], positions: Sequence[Positions]) -> list[tuple[Positions, int, int]] | None:
+        """The values of integer attributes, each at some positions, the least and the greatest; None: one of them is no
+        integer, or has nulls.
         """
-        column = self._column(attr)
-        if column.kind not in ("int64", "timestamp") or column.valid is not None:
+        columns = [self._column(attr) for attr in attrs]
+        if any(c.kind not in ("int64", "timestamp") or c.valid is not None for c in columns):
             return None
-        rows = self.input_rows(positions)
-        parts = ranges(len(rows), self.threads, TAKEN)
-        found = memory.empty(len(rows))
-        tasks = [partial(gather.take_with_range, column.data, rows[a:b], found[a:b]) for a, b in parts]
-        ends = [(low, high) for part, low, high in shared(tasks, self.threads) if len(part)]
-        return found, min((low for low, _ in ends), default=0), max((high for _, high in ends), default=-1)
+        rows = [self.input_rows(at) for at in positions]
+        found, parts = self._taken(gather.take_with_range, [c.data for c in columns], rows)
+        ends = [[(low, high) for part, low, high in own if len(part)] for own in parts]
+        return [
+            (f, min((low for low, _ in e), default=0), max((high for _, high in e), default=-1))
+            for f, e in zip(found, ends, strict=True)
+        ]
 
-    def times(self, positions: Positions) -> Positions:
-        """The times at some positions."""
-        found = memory.empty(len(positions))
-        parts = ranges(len(positions), self.threads, TAKEN)
-        shared([partial(gather.take, self.ts, positions[a:b], found[a:b]) for a, b in parts], self.threads)
-        return found
+    def times(self, positions: Sequence[Positions]) -> list[Positions]:
+        """The times at some positions, each as often as it is asked for."""
+        return self._taken(gather.take, [self.ts] * len(positions), positions)[0]
+
+    def _taken(self, take: Any, columns: Sequence[Any], rows: Sequence[Positions]) -> tuple[list[Positions], list[Any]]:
+        """Each column at its rows, and what each call of `take` said, column by column."""
+        threads = self.threads if sum(map(len, rows)) >= 2 * TAKEN else 1
+        found = [memory.empty(len(r)) for r in rows]
+        parts = [ranges(len(r), threads, TAKEN) for r in rows]
+        tasks = [
+            partial(take, c, r[a:b], f[a:b])
+            for c, r, f, own in zip(columns, rows, found, parts, strict=True)
+            for a, b in own
+        ]
+        told = iter(shared(tasks, threads))
+        return found, [[next(told) for _ in own] for own in parts]
 
     def input_rows(self, positions: Positions) -> Positions:
         """The rows of the input at some positions."""
@@ -209,7 +220,8 @@ def _routed(column: Any, names: list[bytes], threads: int) -> list[Positions]:
     for i, part in enumerate(parts):
         starts[i + 1] = starts[i] + part.counts
     found = [memory.empty(n) for n in starts[-1].tolist()]
-    shared([partial(p.write, found, at) for p, at in zip(parts, starts.tolist(), strict=False)], workers)
+    writes = [partial(p.write, found, at) for p, at in zip(parts, starts.tolist(), strict=False)]
+    shared(writes, workers if starts[-1].sum() >= 2 * SHARE else 1)
     return found
 
 

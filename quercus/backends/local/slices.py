@@ -6,6 +6,8 @@ event) decides in which slice it is found: so a key that holds much of the strea
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from attrs import frozen
 
@@ -30,7 +32,7 @@ def whole(segments: Index) -> Slice:
 
 
 def cut(segments: Index, owner: int, shares: list[float]) -> list[Slice]:
-    """Slices in order that hold about these parts of the events; `owner` is a buffer, -1: none, so that keys stay whole.
+    """Slices in order that hold about these parts of the events; `owner` is a buffer, or -1: then keys stay whole.
 
     >>> two_keys = np.array([[0, 6, 8], [0, 2, 4]])
     >>> [(s.first, s.last, s.segments.tolist()) for s in cut(two_keys, 0, [0.5, 0.5])]
@@ -39,10 +41,13 @@ def cut(segments: Index, owner: int, shares: list[float]) -> list[Slice]:
     [[[0, 6, 8], [0, 2, 4]]]
     """
     events = segments.sum(axis=0)  # before each key
-    total, upto, borders = sum(shares), 0.0, [(0, 0)]
-    for share in shares[:-1]:
-        upto += share / total
-        borders.append(max(borders[-1], _border(segments, owner, events, upto * events[-1], share / total)))
+    all_, total = int(events[-1]), sum(shares)
+    marks = [all_ * upto / total for upto in accumulate(shares[:-1])]
+    keys = np.minimum(np.searchsorted(events, marks, side="right") - 1, segments.shape[1] - 2).tolist()
+    borders = [(0, 0)]
+    for mark, key, share in zip(marks, keys, shares, strict=False):
+        inside = (mark - int(events[key]), int(events[key + 1] - events[key]))
+        borders.append(max(borders[-1], _border(segments, owner, key, inside, all_ * share / total)))
     borders.append((segments.shape[1] - 1, int(segments[owner, -1]) if owner >= 0 else 0))
     found = []
     for (key, first), (stop, last), share in zip(borders, borders[1:], shares, strict=False):
@@ -62,14 +67,13 @@ def _slice(segments: Index, keys: tuple[int, int], first: int, last: int, share:
     return Slice(np.ascontiguousarray(segments[:, keys[0] : keys[1] + 1]), keys, first, last, share)
 
 
-def _border(segments: Index, owner: int, events: Index, mark: float, share: float) -> tuple[int, int]:
-    """The key that begins near a mark, and its first event of the owner; or where that key is cut."""
-    keys = segments.shape[1] - 1
-    key = min(int(np.searchsorted(events, mark, side="right")) - 1, keys - 1)
-    size = int(events[key + 1] - events[key])
-    inside = (mark - events[key]) / max(size, 1)
-    if owner < 0 or size * _HOT <= share * events[-1]:
-        key += int(inside > 0.5)
+def _border(segments: Index, owner: int, key: int, inside: tuple[float, int], most: float) -> tuple[int, int]:
+    """The key that begins near a mark, so far `inside` of so many events, and its first event of the owner; or where it
+    is cut.
+    """
+    at, size = inside
+    if owner < 0 or size * _HOT <= most:
+        key += int(2 * at > size)
         return key, int(segments[owner, key]) if owner >= 0 else 0
     first, last = int(segments[owner, key]), int(segments[owner, key + 1])
-    return key, first + int((last - first) * inside)
+    return key, first + int((last - first) * at / size)

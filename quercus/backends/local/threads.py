@@ -26,6 +26,8 @@ from quercus.kernels import match, memory
 LEAST = 256  # events that a slice is made of, at least
 WORTH = 250_000  # nanoseconds of work that make one more thread worth its start
 SAMPLE = 32  # the last of so many parts of the events tells how long the others will take
+PIECE = 2**16  # numbers that are copied at once
+COPIED = 1  # nanoseconds that it takes to copy a number
 EACH = 3  # slices for each thread: who is done sooner takes more
 
 Index = NDArray[np.int64]
@@ -87,6 +89,9 @@ class Matchers:
             rest = [self._run(flat, merged(segments, slices), self.rate)] if slices else []
             return [*first, *rest, last]
         self._use(count + 1)
+        if COPIED * self.rate * len(self.program.flats[flat].outs) > self.time / 8:  # the fewer, the less is copied
+            size = -(-len(slices) // (count + 1))
+            slices = [merged(segments, slices[i : i + size]) for i in range(0, len(slices), size)]
         return [*first, *self._share(flat, slices, self.rate), last]
 
     def _timed(self, flat: int, part: Slice, rate: float = 0.0) -> Found | None:
@@ -148,8 +153,7 @@ class Matchers:
         now = m.joins(flat)
         before = self.joined.get(m, [(0, 0, 0, 0)] * len(now))
         self.joined[m] = [
-            (a + c, b + d, max(most, held), t + u)
-            for (a, b, most, t), (c, d, held, u) in zip(before, now, strict=True)
+            (a + c, b + d, max(most, held), t + u) for (a, b, most, t), (c, d, held, u) in zip(before, now, strict=True)
         ]
 
     def counters(self) -> dict[str, int]:
@@ -186,7 +190,7 @@ def joined(parts: list[Found], threads: int) -> tuple[list[Index], list[tuple[In
         before = [0, *accumulate(int(p[2][s][0][-1]) for p in parts)]
         sets.append((_behind(offsets, copies, before), _behind([p[2][s][1] for p in parts], copies)))
     size = sum(len(part) for _, part, _ in copies)
-    shared([partial(np.add, part, add, out=to) for to, part, add in copies], threads if size > 65_536 else 1)
+    shared([partial(np.add, part, add, out=to) for to, part, add in copies], threads if size > 2 * PIECE else 1)
     return columns, sets
 
 
@@ -196,6 +200,8 @@ def _behind(arrays: list[Index], copies: list[Any], add: list[int] | None = None
     ends = list(accumulate(map(len, arrays)))
     to = memory.extended(first, ends[-1])
     for i, part in enumerate(others):
-        if len(part):
-            copies.append((to[ends[i] : ends[i + 1]], part, 0 if add is None else add[i + 1]))
+        for begin in range(0, len(part), PIECE):
+            piece = part[begin : begin + PIECE]
+            at = ends[i] + begin
+            copies.append((to[at : at + len(piece)], piece, 0 if add is None else add[i + 1]))
     return to
