@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import growth, measure, negations, peers, streaming
+from benchmarks import growth, measure, negations, peers, streaming, threaded
 from benchmarks.streams import FOLDER, stream
 from benchmarks.workloads import COUNTED, WORKLOADS, Workload
 
@@ -142,6 +142,8 @@ def main() -> None:
     print("page faults, and the same query may take a third less than in the first table.")
     negated = negations.compared(few)
     negations.show(negated)
+    threads = threaded.compared(rounds)
+    threaded.show(threads)
     streams = {"beside a run": streaming.beside_a_run(rounds), "by batch": streaming.by_batch(few)}
     streaming.show(streams["beside a run"], streams["by batch"])
     small = growth.small(rounds)
@@ -154,6 +156,7 @@ def main() -> None:
         "workloads": workloads,
         "growth": grown,
         "negations": negated,
+        "threads": threads,
         "streams": streams,
         "small": small,
     }

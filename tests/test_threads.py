@@ -100,6 +100,22 @@ def test_longer_streams_find_the_same_in_the_same_order(query: str, shape: str) 
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("query", QUERIES)
+def test_small_slices_are_shared_out(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 0
+
+    def count(tasks: list[Callable[[], object]], workers: int, stop: object = None) -> list[object]:
+        nonlocal most
+        most = max(most, min(len(tasks), workers))
+        return [task() for task in tasks]
+
+    monkeypatch.setattr(threads, "shared", count)
+    plan = qc.compile(query, SCHEMA)
+    assert plan.run(SHAPES["plain"], threads=3).rows() == plan.run(SHAPES["plain"]).rows()
+    assert most == 3
+
+
+@pytest.mark.usefixtures("small")
 def test_the_matches_of_all_threads_count() -> None:
     for query in QUERIES[:3]:
         plan, rows = qc.compile(query, SCHEMA), SHAPES["plain"]

@@ -52,8 +52,8 @@ def cut(segments: Index, owner: int, shares: list[float]) -> list[Slice]:
     found = []
     for (key, first), (stop, last), share in zip(borders, borders[1:], shares, strict=False):
         if (key, first) < (stop, last):
-            inside = owner >= 0 and segments[owner, stop] < last  # the key that is cut goes into both
-            found.append(_slice(segments, (key, stop + inside), first, last if owner >= 0 else -1, share / total))
+            cuts = owner >= 0 and int(segments[owner, stop]) < last  # the key that is cut goes into both
+            found.append(_slice(segments, (key, stop + cuts), first, last if owner >= 0 else -1, share / total))
     return found
 
 
