@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import growth, measure, negations, peers, sifting, streaming
+from benchmarks import growth, measure, negations, peers, sifting, streaming, threaded
 from benchmarks.streams import FOLDER, stream
 from benchmarks.workloads import COUNTED, WORKLOADS, Workload
 
@@ -144,6 +144,8 @@ def main() -> None:
     negations.show(negated)
     sifted = sifting.compared(few)
     sifting.show(sifted)
+    threads = threaded.compared(rounds)
+    threaded.show(threads)
     streams = {"beside a run": streaming.beside_a_run(rounds), "by batch": streaming.by_batch(few)}
     streaming.show(streams["beside a run"], streams["by batch"])
     small = growth.small(rounds)
@@ -157,6 +159,7 @@ def main() -> None:
         "growth": grown,
         "negations": negated,
         "sifted": sifted,
+        "threads": threads,
         "streams": streams,
         "small": small,
     }

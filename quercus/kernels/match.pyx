@@ -405,13 +405,13 @@ cdef class Matcher:
 
     def run(
         self, int flat, const int64_t[:, ::1] segments, int64_t max_matches, int64_t max_nanoseconds,
-        Py_ssize_t first=0, Py_ssize_t last=-1,
+        Py_ssize_t first=0, Py_ssize_t last=-1, Py_ssize_t room=0,
     ):
         """Match one alternative over each segment (a key's part of every buffer).
 
         `segments[b, k]` is where segment k of buffer b begins, `segments[b, k + 1]` where it ends. Only events `first` to `last`
         of the outermost component are bound. Returns (status, columns, sets): a column of event rows per plain variable, and
-        (offsets, rows) per set. A negative `max_nanoseconds` is no limit.
+        (offsets, rows) per set. A negative `max_nanoseconds` is no limit. There is room for `room` matches from the start.
         """
         cdef Flat* f = &self.m.flats[flat]
         cdef Py_ssize_t k, n_segments = segments.shape[1] - 1
@@ -424,6 +424,8 @@ cdef class Matcher:
         self._begin(f, max_matches, max_nanoseconds)
         try:
             with nogil:
+                for i in range(f.outs.n if room > 0 else 0):
+                    enlarge_to(&self.m.outs[i], room)  # if there is none, it grows as it goes
                 if f.chain or f.trail:
                     self._share_out(f)
                 for k in range(n_segments):

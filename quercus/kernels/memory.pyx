@@ -56,6 +56,26 @@ def empty(Py_ssize_t n):
     return adopt(at, n, size)
 
 
+def extended(array, Py_ssize_t n):
+    """An array of n integers that begins as the one given, which must not be used again, does.
+
+    Without a copy, where it came from `adopt` or `empty` and there is room behind it.
+
+    >>> extended(empty(0), 2).shape, extended(np.arange(3), 4)[:3].tolist()
+    ((2,), [0, 1, 2])
+    """
+    cdef Block b
+    owner = array.base.obj if isinstance(array.base, memoryview) else array.base
+    if isinstance(owner, Block):
+        b = owner
+        if n * sizeof(int64_t) <= b.room and <size_t> array.ctypes.data == <size_t> b.data:
+            b.size = n * sizeof(int64_t)
+            return np.frombuffer(b, dtype=np.int64) if n else np.empty(0, dtype=np.int64)
+    made = empty(n)
+    made[:len(array)] = array
+    return made
+
+
 def kept():
     """Bytes that wait for the next arrays."""
     return pool_kept()

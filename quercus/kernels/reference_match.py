@@ -59,6 +59,7 @@ class Matcher:
         max_nanoseconds: int,
         first: int = 0,
         last: int = -1,
+        room: int = 0,
     ) -> Found:
         """The twin of ``match.Matcher.run``; it takes its time."""
         f = self.program.flats[flat]

@@ -149,6 +149,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(match, "StreamMatcher", BothStreams)
     monkeypatch.setattr(incremental.Engine, "_feed_of", lambda self, schema: None)
     monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "WORTH", 0)
     return counted
 
 

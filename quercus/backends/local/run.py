@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import BufferSource, buffer_specs, routed_to, segments
-from quercus.backends.local.events import Events, load
+from quercus.backends.local.events import TAKEN, Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.inputs import is_large
 from quercus.backends.local.joins import Measured
+from quercus.backends.local.pool import shared
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec
 from quercus.backends.local.threads import Matchers
@@ -38,7 +40,7 @@ def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Ma
 
         with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
             return run_pieces(plan, events, limits)
-    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None)
+    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None, threads)
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
 
@@ -94,12 +96,12 @@ def find(
         for flat, number in zip(flats, numbers, strict=True):
             before = left
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
-            for status, columns, sets in matchers.run(number, where, left, nanoseconds):
-                parts.append(Part(program.flats[number], columns, sets))
-                left -= parts[-1].count
-                if status == match.TOO_MUCH_STATE:
-                    raise matchers.too_much_state(number)
-                check(status if left >= 0 else match.TOO_MANY, program.flats[number], limits)
+            status, columns, sets = matchers.run(number, where, left, nanoseconds)
+            if status == match.TOO_MUCH_STATE:
+                raise matchers.too_much_state(number)
+            check(status, program.flats[number], limits)
+            parts.append(Part(program.flats[number], columns, sets))
+            left -= parts[-1].count
             if counters is not None:
                 for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
@@ -176,14 +178,21 @@ def combine(
     if ordered:  # inside each key's segment; an event has one key, so that its matches stay together
         last = _joined([part.last for part in parts])
         order = None if single or group.is_sorted(last) else _order(last)
-        return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
+        return _taken(bound, order, stream)
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
     if len(keys) and not _sorted(keys):
         order = np.lexsort(keys[::-1])
     if distinct and len(keys):
         order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
-    return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
+    return _taken(bound, order, stream)
+
+
+def _taken(bound: list[Bound], order: Index | None, stream: Events | None) -> list[Bound]:
+    """The matches in this order, as rows of the input."""
+    tasks = [partial(_as_rows, b, stream, order) for b in bound]
+    large = stream is not None and order is not None and len(order) >= TAKEN
+    return shared(tasks, stream.threads if stream is not None and large else 1)
 
 
 def in_order(bound: list[Bound]) -> list[Bound]:
@@ -281,8 +290,9 @@ def _unique(bound: list[Bound], keys: list[Index], order: Index) -> Index:
     return order[keep]
 
 
-def _as_rows(b: Bound, stream: Events | None) -> Bound:
-    """Stream positions -> rows of the input."""
+def _as_rows(b: Bound, stream: Events | None, order: Index | None) -> Bound:
+    """Stream positions -> rows of the input, of the matches in this order."""
+    b = b if order is None else b.take(order)
     if stream is None or stream.rows is None:
         return b
     if b.offsets is None and len(b.rows):
