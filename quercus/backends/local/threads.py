@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quercus.backends.local import joins
-from quercus.backends.local.specs import Filled, Program
+from quercus.backends.local.specs import Filled, Program, Sets
 from quercus.errors import LimitExceeded
 from quercus.kernels import match
 
 LEAST = 2_048  # outermost events that make a thread worth its start
 
-Found = tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]
+Found = tuple[int, list[NDArray[np.int64]], list[Sets]]
 
 
 class Matchers:
