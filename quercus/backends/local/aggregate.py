@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from quercus.backends.local.outputs import Answer
-from quercus.backends.local.segments import exact_sums, total
+from quercus.backends.local.segments import exact_sums, fold_owned
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
@@ -79,7 +79,7 @@ def _total(a: p.Aggregate, answer: Answer, group_of: Index, groups: int) -> pa.A
     if a.function == "sum" and a.type == "int64":
         return exact(exact_sums(values, starts, ends, owners, groups), a.name)
     numbers = values.as_float() if a.type == "float64" and a.function != "avg" else values
-    found = total(a.function, numbers, starts, ends, owners, groups)
+    found = fold_owned(a.function, numbers, starts, ends, owners, groups)
     return found.to_arrow(answer.arrow_at(a.attr, rows[:0]).type if found.kind == "timestamp" else None)
 
 

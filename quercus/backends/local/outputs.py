@@ -81,9 +81,9 @@ class Bound:
         """A row per match; of sets, the rows of all elements end to end, listed when first asked for."""
         if self.starts is None or self.ends is None:
             return self.held
-        if len(self.starts) and self.starts[0] == 0 and self.ends[-1] == len(self.held):
-            if np.array_equal(self.starts[1:], self.ends[:-1]):
-                return self.held
+        whole = len(self.starts) and self.starts[0] == 0 and self.ends[-1] == len(self.held)
+        if whole and np.array_equal(self.starts[1:], self.ends[:-1]):  # end to end already
+            return self.held
         return ranges.elements(self.held, self.starts, self.ends)
 
     @cached_property

@@ -34,10 +34,10 @@ def fold(name: GroupName, values: Values, starts: Index, ends: Index) -> Values:
         high, low = _integer_sums(values.data, starts, ends)
         fits = (high >= -(2**31)) & (high < 2**31) & (ends > starts)
         return Values("int64", (high << 32) | low, None if fits.all() else fits)
-    return total(name, values, starts, ends, np.arange(len(starts)), len(starts))
+    return fold_owned(name, values, starts, ends, np.arange(len(starts)), len(starts))
 
 
-def total(name: GroupName, values: Values, starts: Index, ends: Index, owners: Index, count: int) -> Values:
+def fold_owned(name: GroupName, values: Values, starts: Index, ends: Index, owners: Index, count: int) -> Values:
     """The same for each of `count` owners of sets; not for first, last, or the sum of integers."""
     values, starts, ends = without_nulls(values, starts, ends)
     counts = _added(ends - starts, owners, count)
