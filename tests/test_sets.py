@@ -1,4 +1,4 @@
-"""Kleene sets are ranges: a match costs the same however many elements its sets have, and listing them changes nothing."""
+"""Kleene sets are ranges: a match costs the same however many elements they have, and listing them changes nothing."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_holes_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B+ b, C c)", "SEQ(A a, B+ b, C c, [id])"])
 def test_a_push_copies_what_its_sets_cover_once(pattern: str) -> None:
-    """The buffers of a stream move on, so that a result has rows of its own: those of all sets once, not once a match."""
+    """The buffers of a stream move on, so that a result has rows of its own: once, not once a match."""
     s = qc.compile(f"PATTERN {pattern} WITHIN {WINDOW}", SCHEMA).stream()
     s.push(events(["A"] * 10 + ["B"] * SETS))
     last = {"ts": [SETS + 20] * 10, "type": ["C"] * 10, "id": [0] * 10, "x": [0.0] * 10}

@@ -132,7 +132,7 @@ class Bound:
             return int(self.held[i])
         if self.absent is not None and self.absent[i]:
             return None
-        return blake2b(np.ascontiguousarray(self.held[self.starts[i] : self.ends[i]])).digest()
+        return blake2b(self.held[self.starts[i] : self.ends[i]].tobytes()).digest()
 
     def ends_of(self) -> tuple[Rows, Rows]:
         """The first and the last row of each match, -1 where there is none."""
