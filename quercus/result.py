@@ -39,7 +39,7 @@ class Matches:
     >>> schema = Schema({"id": "int64"})
     >>> query = bind(parse_query("PATTERN SEQ(A a, B+ b) WITHIN 5"), schema)
     >>> events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "id": [7, 8, 9]})
-    >>> bound = [Bound("a", False, np.array([0])), Bound("b", True, np.array([1, 2]), np.array([0, 2]))]
+    >>> bound = [Bound("a", False, np.array([0])), Bound("b", True, np.array([1, 2]), np.array([0]), np.array([2]))]
     >>> result = Matches(events, schema, query, bound)
     >>> result
     <Matches: 1 match of (a, b+)>

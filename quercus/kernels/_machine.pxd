@@ -142,6 +142,8 @@ cdef struct Set:
     Ints distinct
     Ints preds
     Ints wins
+    bint dense              # its elements are n neighbours of the buffer from `first` on; else they are listed
+    Py_ssize_t first
     Py_ssize_t* elems
     Py_ssize_t n
     Py_ssize_t cap
@@ -383,7 +385,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     bint count_window
     int64_t window_size
     Out* outs
-    Out* elems
+    Out* elems              # of each set that goes out: starts, ends, and rows of its own (match_sets.pxi)
     int64_t start_ts        # the extent of the whole match
     int64_t end_ts
     int64_t start_pos
@@ -488,6 +490,13 @@ cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
 cdef inline int64_t place_of(Machine* m, int slot, bint count) noexcept nogil:
     """What a window measures: a position or a time."""
     return (m.bufs[m.slot_buf[slot]].pos if count else m.bufs[m.slot_buf[slot]].ts)[bound_at(m, slot)]
+
+
+cdef inline Py_ssize_t element(Set* s, Py_ssize_t i) noexcept nogil:
+    """The i-th element of a set."""
+    if QUERCUS_IS_CHECKED and (i < 0 or i >= s.n):
+        abort()
+    return s.first + i if s.dense else s.elems[i]
 
 
 cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:

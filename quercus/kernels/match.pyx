@@ -2,7 +2,7 @@
 
 It keeps no partial results: memory is the input and the output. A component's range comes from order, windows and scope by search in
 the buffer; predicates run as small typed programs. Kleene sets are completed when everything else is bound: maximal sets are runs of
-the candidates (one set), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are answered by
+the candidates (one set: ranges of its buffer, where no predicate leaves holes), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are answered by
 existence indexes, or searched the same way, inside their scope, until the first match.
 
 A tree of joins is run from its leaves up instead, with internal buffers; the search then goes on from each composite of its root.
@@ -69,6 +69,7 @@ cdef class Matcher:
     """Runs the alternatives of one query over its buffers. Built from plain lists and arrays by the local backend."""
 
     cdef list _keep             # arrays that the machine points into
+    cdef list _rows             # of each buffer, where they stay as they are: sets that go out are ranges of these
     cdef list _pool             # memory of the program
     cdef int64_t* _scratch      # pointers of the chain that runs
     cdef size_t _scratch_size
@@ -223,6 +224,7 @@ cdef class Matcher:
         """The data of the program: whatever was loaded before is let go."""
         cdef int i
         self._keep = []
+        self._rows = [b.row for b in data.buffers]
         forget_indexes(&self.m)
         if len(data.buffers) != self.m.n_bufs or len(data.columns) != self.m.n_cols or len(data.maps) != self.m.n_maps:
             raise ValueError("not the data of this program")
@@ -411,7 +413,8 @@ cdef class Matcher:
 
         `segments[b, k]` is where segment k of buffer b begins, `segments[b, k + 1]` where it ends. Only events `first` to `last`
         of the outermost component are bound. Returns (status, columns, sets): a column of event rows per plain variable, and
-        (offsets, rows) per set. A negative `max_nanoseconds` is no limit. There is room for `room` matches from the start.
+        (starts, ends, rows) per set: match i has rows[starts[i]:ends[i]]. A negative `max_nanoseconds` is no limit. There is room for
+        `room` matches from the start.
         """
         cdef Flat* f = &self.m.flats[flat]
         cdef Py_ssize_t k, n_segments = segments.shape[1] - 1
@@ -426,6 +429,9 @@ cdef class Matcher:
             with nogil:
                 for i in range(f.outs.n if room > 0 else 0):
                     enlarge_to(&self.m.outs[i], room)  # if there is none, it grows as it goes
+                for i in range(f.out_sets.n if room > 0 else 0):
+                    enlarge_to(&self.m.elems[3 * i], room)
+                    enlarge_to(&self.m.elems[3 * i + 1], room)
                 if f.chain or f.trail:
                     self._share_out(f)
                 for k in range(n_segments):
@@ -461,14 +467,10 @@ cdef class Matcher:
         self.m.grew = -1
         for i in range(f.n_joins):
             f.joins[i].compared = f.joins[i].built = f.joins[i].most = f.joins[i].nanoseconds = 0
-        self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
+        self.m.outs = <Out*> calloc(f.outs.n + 3 * f.out_sets.n + 1, sizeof(Out))
         if self.m.outs == NULL:
             raise MemoryError()
         self.m.elems = self.m.outs + f.outs.n
-        for i in range(f.out_sets.n):
-            if push(&self.m.elems[2 * i], 0):
-                self._discard(f)
-                raise MemoryError()
         return 0
 
     cdef tuple _end(self, Flat* f, int status):
@@ -476,13 +478,21 @@ cdef class Matcher:
         cdef int i
         let_out()
         columns = [self._take(&self.m.outs[i]) for i in range(f.outs.n)]
-        sets = [(self._take(&self.m.elems[2 * i]), self._take(&self.m.elems[2 * i + 1])) for i in range(f.out_sets.n)]
-        return status, columns, sets
+        return status, columns, [self._set(f, i) for i in range(f.out_sets.n)]
+
+    cdef tuple _set(self, Flat* f, int i):
+        """What a set's variable is bound to: (starts, ends, rows)."""
+        cdef Out* own = &self.m.elems[3 * i + 2]
+        cdef bint shared = self._rows is not None and own.n == 0 and self.m.elems[3 * i].n > 0
+        if not shared and self._rows is not None and settle(&self.m, f, i, 0):
+            raise MemoryError()
+        starts, ends = self._take(&self.m.elems[3 * i]), self._take(&self.m.elems[3 * i + 1])
+        return starts, ends, self._rows[self.m.slot_buf[self.m.sets[f.out_sets.v[i]].slot]] if shared else self._take(own)
 
     cdef void _discard(self, Flat* f) noexcept:
         cdef int i
         free_joins(&self.m, f)
-        for i in range(f.outs.n + 2 * f.out_sets.n):
+        for i in range(f.outs.n + 3 * f.out_sets.n):
             give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
         free(self.m.outs)
         self.m.outs = NULL

@@ -148,7 +148,7 @@ cdef class Raw:
     def __dealloc__(self):
         cdef int i
         if self.outs != NULL:
-            for i in range(self.n_columns + 2 * self.n_sets):
+            for i in range(self.n_columns + 3 * self.n_sets):
                 give(self.outs[i].v, self.outs[i].cap * sizeof(int64_t))
             free(self.outs)
 
@@ -156,7 +156,10 @@ cdef class Raw:
         """(columns, sets), once."""
         cdef int i, k = self.n_columns
         columns = [taken(&self.outs[i]) for i in range(k)]
-        return columns, [(taken(&self.outs[k + 2 * i]), taken(&self.outs[k + 2 * i + 1])) for i in range(self.n_sets)]
+        return columns, [
+            (taken(&self.outs[k + 3 * i]), taken(&self.outs[k + 3 * i + 1]), taken(&self.outs[k + 3 * i + 2]))
+            for i in range(self.n_sets)
+        ]
 
 
 cdef taken(Out* o):

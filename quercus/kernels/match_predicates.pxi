@@ -10,7 +10,7 @@ cdef bint holds(Machine* m, int pred) noexcept nogil:
     s = &m.sets[p.over]
     kept = m.cur[s.slot]
     for i in range(s.n):
-        m.cur[s.slot] = s.elems[i]
+        m.cur[s.slot] = element(s, i)
         if not evaluate(m, p):
             m.cur[s.slot] = kept
             return False
@@ -220,7 +220,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
     if s.n == 0:
         return 0
     if function == FIRST_ or function == LAST_:
-        e = inside(buf, s.elems[0 if function == FIRST_ else s.n - 1])
+        e = inside(buf, element(s, 0 if function == FIRST_ else s.n - 1))
         if c.valid != NULL and not c.valid[e]:
             return 0
         if ints:
@@ -229,7 +229,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
             vf[0] = c.f[e]
         return 1
     for i in range(s.n):
-        e = inside(buf, s.elems[i])
+        e = inside(buf, element(s, i))
         if c.valid != NULL and not c.valid[e]:
             continue
         if ints:

@@ -57,13 +57,20 @@ cdef bint excluded(Machine* m, int neg, int64_t row) noexcept nogil:
     cdef int i
     cdef Py_ssize_t j
     cdef Set* s
+    cdef Buf* b
     for i in range(g.ex_slots.n):
         if row_of(m, g.ex_slots.v[i]) == row:
             return True
     for i in range(g.ex_sets.n):
         s = &m.sets[g.ex_sets.v[i]]
+        b = &m.bufs[m.slot_buf[s.slot]]
+        if s.dense:
+            j = first_above(b.row, s.first, s.first + s.n, row, True, s.first)
+            if j < s.first + s.n and b.row[inside(b, j)] == row:
+                return True
+            continue
         for j in range(s.n):
-            if m.bufs[m.slot_buf[s.slot]].row[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[j])] == row:
+            if b.row[inside(b, s.elems[j])] == row:
                 return True
     return False
 
@@ -189,16 +196,15 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
 
 cdef void extent(Machine* m, Flat* f) noexcept nogil:
     cdef int i
-    cdef Py_ssize_t j
-    cdef Buf* b
     cdef Set* s
     m.start_ts, m.end_ts, m.start_pos, m.end_pos, m.end_row = INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, -1
     for i in range(f.slots.n):
         stretch(m, &m.bufs[m.slot_buf[f.slots.v[i]]], m.cur[f.slots.v[i]])
     for i in range(f.sets.n):
         s = &m.sets[f.sets.v[i]]
-        for j in range(s.n):
-            stretch(m, &m.bufs[m.slot_buf[s.slot]], s.elems[j])
+        if s.n:     # in order of time, of position and of row
+            stretch(m, &m.bufs[m.slot_buf[s.slot]], element(s, 0))
+            stretch(m, &m.bufs[m.slot_buf[s.slot]], element(s, s.n - 1))
 
 
 cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
@@ -252,7 +258,7 @@ cdef bint window_over(Machine* m, Win* w, Moment* t) noexcept nogil:
         s = &m.sets[w.sets.v[i]]
         b = &m.bufs[m.slot_buf[s.slot]]
         if s.n:
-            least = min(least, (b.pos if w.count else b.ts)[inside(b, s.elems[0])])
+            least = min(least, (b.pos if w.count else b.ts)[inside(b, element(s, 0))])
     return past(t, w.count, least, w.size)
 
 # negations
@@ -290,7 +296,6 @@ cdef int exists(Machine* m, int neg) noexcept nogil:
 cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noexcept nogil:
     """The end of the nearest neighbour that has bound anything."""
     cdef int i, j
-    cdef Py_ssize_t k
     cdef Set* s
     cdef bint found = False
     cdef int64_t v, best = 0
@@ -301,8 +306,8 @@ cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noex
             found = True
         for j in range(groups[i].sets.n):
             s = &m.sets[groups[i].sets.v[j]]
-            for k in range(s.n):
-                v = m.bufs[m.slot_buf[s.slot]].order_[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[k])]
+            if s.n:
+                v = m.bufs[m.slot_buf[s.slot]].order_[inside(&m.bufs[m.slot_buf[s.slot]], element(s, s.n - 1 if latest else 0))]
                 best = v if not found else max(best, v) if latest else min(best, v)
                 found = True
         if found:
@@ -315,19 +320,13 @@ cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noex
 
 cdef int emit(Machine* m, Flat* f) noexcept nogil:
     cdef int i
-    cdef Py_ssize_t j
-    cdef Set* s
     if m.n_matches >= m.max_matches:
         return -2
     for i in range(f.outs.n):
         if push(&m.outs[i], row_of(m, f.outs.v[i])):
             return -5
     for i in range(f.out_sets.n):
-        s = &m.sets[f.out_sets.v[i]]
-        for j in range(s.n):
-            if push(&m.elems[2 * i + 1], m.bufs[m.slot_buf[s.slot]].row[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[j])]):
-                return -5
-        if push(&m.elems[2 * i], m.elems[2 * i + 1].n):
+        if emit_set(m, &m.sets[f.out_sets.v[i]], &m.elems[3 * i], &m.elems[3 * i + 1], &m.elems[3 * i + 2]):
             return -5
     m.n_matches += 1
     return 0

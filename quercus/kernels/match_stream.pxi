@@ -367,6 +367,16 @@ cdef class StreamMatcher(Matcher):
             self.chosen.n = n
 
     cdef int _run_segment(self, Search* x, Flat* f, Segment* s) noexcept nogil:
+        """The matches in a segment. Its buffers will move, so that sets get rows of their own."""
+        cdef int i, status
+        cdef Py_ssize_t since = self.m.n_matches
+        status = self._look_in(x, f, s)
+        for i in range(f.out_sets.n):
+            if status == 0 and self.m.n_matches > since:
+                status = settle(&self.m, f, i, since)
+        return status
+
+    cdef int _look_in(self, Search* x, Flat* f, Segment* s) noexcept nogil:
         cdef int i
         cdef Py_ssize_t total = 0
         cdef Bounds free_scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,7 +92,7 @@ def spoil(how: str, ts: list[int | None], types: list[str | None]) -> None:
 def listed(columns: Any, sets: Any) -> list[tuple[Any, ...]]:
     """The matches, in no order of theirs."""
     parts = [c.tolist() for c in columns]
-    return sorted(zip(*parts, *([tuple(r[a:b]) for a, b in pairwise(at)] for at, r in sets), strict=True))
+    return sorted(zip(*parts, *([tuple(r[a:b]) for a, b in zip(i, j, strict=True)] for i, j, r in sets), strict=True))
 
 
 def test_a_signal_leaves_the_stream_as_it_was() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -26,7 +25,7 @@ def listed(found: Any) -> tuple[int, list[tuple[Any, ...]]]:
     """The status, and each match as the rows of its variables."""
     status, columns, sets = found
     parts = [c.tolist() for c in columns]
-    parts += [[tuple(rows[a:b].tolist()) for a, b in pairwise(at.tolist())] for at, rows in sets]
+    parts += [[tuple(rows[a:b].tolist()) for a, b in zip(i, j, strict=True)] for i, j, rows in sets]
     return status, list(zip(*parts, strict=True))
 
 

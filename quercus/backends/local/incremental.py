@@ -76,7 +76,7 @@ class Found:
         bound = self.places()
         if all(p.places is None and isinstance(p.rows, int) and p.rows == p.first for p in self.pieces):
             return bound  # nothing was out of order or left out: places are rows
-        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        used = [b.events() for b in bound if len(b)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         numbers = row_numbers(self.pieces, places)
         return [b.found_in(places).numbered(numbers) for b in bound]
@@ -84,7 +84,7 @@ class Found:
     def answer(self) -> Answer:
         """The matches with their events."""
         bound, plan = self.places(), self.engine.plan
-        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        used = [b.events() for b in bound if len(b)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         table, numbers = (
             taken(self.pieces, places, self.engine.empty.column_names) if len(places) else (self.engine.empty, _NONE)

@@ -16,6 +16,7 @@ from quercus.ir.exists import Method
 NEVER, PAID, AT_ONCE = 0, 1, 2
 
 Index = NDArray[np.int64]
+Sets = tuple[Index, Index, Index]  # starts, ends, rows: match i has rows[starts[i]:ends[i]]
 
 
 @frozen

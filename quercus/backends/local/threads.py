@@ -14,12 +14,11 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quercus.backends.local import joins
 from quercus.backends.local.pool import shared
 from quercus.backends.local.slices import Slice, cut, merged, whole
-from quercus.backends.local.specs import Filled, Program
+from quercus.backends.local.specs import Filled, Index, Program, Sets
 from quercus.errors import LimitExceeded
 from quercus.kernels import match, memory
 
@@ -30,8 +29,7 @@ PIECE = 2**16  # numbers that are copied at once
 COPIED = 1  # nanoseconds that it takes to copy a number
 EACH = 3  # slices for each thread: who is done sooner takes more
 
-Index = NDArray[np.int64]
-Found = tuple[int, list[Index], list[tuple[Index, Index]]]
+Found = tuple[int, list[Index], list[Sets]]
 
 
 class Matchers:
@@ -174,24 +172,33 @@ class Matchers:
 
 def _count(found: Found) -> int:
     _, columns, sets = found
-    return len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
+    return len(columns[0]) if columns else len(sets[0][0]) if sets else 0
 
 
 # Slices one behind the other: the first has room for all, as far as could be foretold --------------------------------
 
 
-def joined(parts: list[Found], threads: int) -> tuple[list[Index], list[tuple[Index, Index]]]:
+def joined(parts: list[Found], threads: int) -> tuple[list[Index], list[Sets]]:
     """The matches of some slices as if one had found them."""
     copies: list[Any] = []
     columns = [_behind([p[1][c] for p in parts], copies) for c in range(len(parts[0][1]))]
-    sets = []
-    for s in range(len(parts[0][2])):
-        offsets = [p[2][s][0] if i == 0 else p[2][s][0][1:] for i, p in enumerate(parts)]
-        before = [0, *accumulate(int(p[2][s][0][-1]) for p in parts)]
-        sets.append((_behind(offsets, copies, before), _behind([p[2][s][1] for p in parts], copies)))
+    sets = [_joined_sets([p[2][s] for p in parts], copies) for s in range(len(parts[0][2]))]
     size = sum(len(part) for _, part, _ in copies)
     shared([partial(np.add, part, add, out=to) for to, part, add in copies], threads if size > 2 * PIECE else 1)
     return columns, sets
+
+
+def _joined_sets(parts: list[Sets], copies: list[Any]) -> Sets:
+    """One set's variable: ranges of rows that all slices share stay as they are."""
+    starts, ends, rows = zip(*parts, strict=True)
+    there = list({id(r): r for r in rows if len(r)}.values()) or [rows[0]]
+    begin = dict(zip(map(id, there), (0, *accumulate(map(len, there))), strict=False))
+    add = [begin.get(id(r), 0) for r in rows]
+    return (
+        _behind(list(starts), copies, add),
+        _behind(list(ends), copies, add),
+        there[0] if len(there) == 1 else np.concatenate(there),
+    )
 
 
 def _behind(arrays: list[Index], copies: list[Any], add: list[int] | None = None) -> Index:
