@@ -27,7 +27,7 @@ class Later(Protocol):
 
     def answer(self) -> Answer: ...
 
-    def numbered(self) -> list[Bound]: ...
+    def numbered(self) -> Sequence[Bound]: ...
 
 
 class Matches:
@@ -49,6 +49,8 @@ class Matches:
     {'ts': 2, 'type': 'B', 'id': 8}
     """
 
+    __slots__ = ("__weakref__", "_aggregates", "_made", "query", "schema")
+
     def __init__(
         self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound], numbers: Rows | None = None
     ) -> None:
@@ -58,7 +60,7 @@ class Matches:
         self._aggregates: pa.Table | None = None
 
     @classmethod
-    def of_stream(cls, schema: Schema, query: p.Query, later: Later, totals: pa.Table | None = None) -> Matches:
+    def of_stream(cls, schema: Schema, query: p.Query, later: Later | None, totals: pa.Table | None = None) -> Matches:
         """What a stream gives: made when it is first looked at. `totals`: the groups that changed, with AGG."""
         found = cls.__new__(cls)
         found.schema, found.query, found._made, found._aggregates = schema, query, later, totals

@@ -20,6 +20,7 @@ cdef extern from *:
         const void** buffers
         ArrowArray** children
         ArrowArray* dictionary
+        void (*release)(ArrowArray*) noexcept
 
 
 cdef extern from "sorted.h":
@@ -28,6 +29,12 @@ cdef extern from "sorted.h":
 
 cdef inline bint has_nulls(ArrowArray* a) noexcept nogil:
     return a.buffers[0] != NULL and a.null_count != 0
+
+
+cdef class Piece
+cdef class Like
+cdef class Inlet
+cdef class Raw
 
 
 cdef class Feed:
@@ -52,7 +59,9 @@ cdef class Feed:
         Returns what was found, or None, with nothing taken, where the times are not in order or begin before the clock, or where
         there are nulls. If the status of what was found is not OK, the batch must be taken back by the matcher's undo().
         """
-        cdef ArrowArray* batch = <ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")
+        return self._step(<ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array"), place, clock, reach, max_matches, max_nanoseconds)
+
+    cdef Raw _step(self, ArrowArray* batch, int64_t place, int64_t clock, int64_t reach, int64_t max_matches, int64_t max_nanoseconds):
         cdef StreamMatcher matcher = self.matcher
         cdef Flat* f = &matcher.m.flats[matcher.searches[0].flat]
         cdef Segment* s = matcher.segs
@@ -144,6 +153,13 @@ cdef class Raw:
     cdef readonly int status
     cdef readonly int64_t clock
     cdef readonly int64_t count
+    cdef tuple arrays
+    # of a push
+    cdef Inlet inlet
+    cdef object engine
+    cdef object later           # the same, looked at more closely
+    cdef tuple bound
+    cdef readonly tuple pieces  # where the events are
 
     def __dealloc__(self):
         cdef int i
@@ -152,11 +168,47 @@ cdef class Raw:
                 give(self.outs[i].v, self.outs[i].cap * sizeof(int64_t))
             free(self.outs)
 
+    def __len__(self):
+        return self.count
+
     def take(self):
-        """(columns, sets), once."""
+        """(columns, sets)."""
         cdef int i, k = self.n_columns
-        columns = [taken(&self.outs[i]) for i in range(k)]
-        return columns, [(taken(&self.outs[k + 2 * i]), taken(&self.outs[k + 2 * i + 1])) for i in range(self.n_sets)]
+        if self.arrays is None:
+            columns = [taken(&self.outs[i]) for i in range(k)]
+            sets = [(taken(&self.outs[k + 2 * i]), taken(&self.outs[k + 2 * i + 1])) for i in range(self.n_sets)]
+            self.arrays = columns, sets
+        return self.arrays
+
+    def numbered(self):
+        """What each variable is bound to, as rows that were pushed."""
+        if self.bound is None:
+            self.bound = self._bound() if self.inlet.bound is not None and self._straight() else tuple(self.closer().numbered())
+        return self.bound
+
+    def answer(self):
+        """The matches with their events."""
+        return self.closer().answer()
+
+    def closer(self):
+        """The same as the engine's own `Found`."""
+        if self.later is None:
+            self.later = self.engine.found_by(self)
+        return self.later
+
+    cdef bint _straight(self):
+        """Whether nothing was out of order or left out: then places are rows."""
+        cdef Piece p
+        for p in self.pieces:
+            if not p.straight:
+                return False
+        return True
+
+    cdef tuple _bound(self):
+        cdef list like = self.inlet.bound
+        cdef int i
+        columns = self.take()[0]
+        return tuple([(<Like> like[i]).make(columns[i]) for i in range(self.n_columns)])
 
 
 cdef taken(Out* o):

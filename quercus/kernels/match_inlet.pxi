@@ -1,0 +1,181 @@
+# A push of one record batch, from the caller's object to the matches: all that is done for each, in one call.
+
+DEF MERGED = 32     # pieces of about one size become one
+PIECES = MERGED
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(type kind, Py_ssize_t items)
+
+
+cdef class Course:
+    """How far a stream is: its clock, the events taken in, the events pushed, and the greatest time pushed."""
+
+    cdef public int64_t clock
+    cdef public int64_t place
+    cdef public int64_t rows
+    cdef public int64_t seen
+    cdef public int64_t most    # events in buffers before all of them are looked at again
+
+    def __init__(self):
+        self.clock = self.seen = INT64_MIN
+
+
+cdef class Piece:
+    """Some events of the stream in order: their places in it, and the rows that they were pushed as. Never changed."""
+
+    cdef readonly object events     # a table or a record batch
+    cdef readonly int64_t first     # the place of the first
+    cdef readonly object places     # None: one after the other, none left out
+    cdef readonly object rows       # the row of the first, when they came one after the other too
+    cdef readonly int64_t last_ts
+    cdef readonly int level
+    cdef readonly bint straight     # whether places are rows
+
+    def __init__(self, events, int64_t first, places, rows, int64_t last_ts, int level=0):
+        self.events, self.first, self.places, self.rows = events, first, places, rows
+        self.last_ts, self.level = last_ts, level
+        self.straight = places is None and isinstance(rows, int) and rows == first
+
+    def __len__(self):
+        return self.events.num_rows
+
+    @property
+    def last(self):
+        return self.first + len(self) - 1 if self.places is None else int(self.places[len(self.places) - 1])
+
+    def all_places(self):
+        return np.arange(self.first, self.first + len(self)) if self.places is None else self.places
+
+    def index(self, places):
+        return places - self.first if self.places is None else np.searchsorted(self.places, places)
+
+    def row_numbers(self, index):
+        return index + self.rows if isinstance(self.rows, int) else self.rows[index]
+
+
+cdef class Like:
+    """Makes objects of a class with slots that are like one of them but for one slot, also where attributes are frozen."""
+
+    cdef type kind
+    cdef list slots
+    cdef list values
+    cdef object slot
+
+    def __init__(self, pattern, str slot):
+        self.kind = type(pattern)
+        if self.kind.__dictoffset__:
+            raise ValueError("a class without slots")
+        self.slots, self.values, self.slot = [], [], None
+        for owner in self.kind.__mro__:
+            for name in owner.__dict__.get("__slots__", ()):
+                if name == slot:
+                    self.slot = owner.__dict__[name]
+                elif name != "__weakref__" and hasattr(pattern, name):
+                    self.slots.append(owner.__dict__[name])
+                    self.values.append(getattr(pattern, name))
+        if self.slot is None:
+            raise ValueError(f"no slot {slot}")
+
+    cdef make(self, value):
+        cdef Py_ssize_t i
+        made = PyType_GenericAlloc(self.kind, 0)
+        for i in range(len(self.slots)):
+            fill(self.slots[i], made, self.values[i])
+        fill(self.slot, made, value)
+        return made
+
+    def __call__(self, value):
+        return self.make(value)
+
+
+cdef inline int fill(object slot, object at_, object value) except -1:
+    return (<PyTypeObject*> Py_TYPE(slot)).tp_descr_set(slot, at_, value)
+
+
+cdef class Inlet:
+    """Takes record batches of one schema in, and gives their matches."""
+
+    cdef Feed feed
+    cdef Course course
+    cdef object kind            # of batches
+    cdef object schema
+    cdef object history
+    cdef int64_t reach
+    cdef Like matches
+    cdef list bound             # one of each variable, where matches are written as they are given
+    cdef object limits
+    cdef int64_t max_matches
+    cdef int64_t max_nanoseconds
+    cdef bint limits_state
+
+    def __init__(self, Feed feed, Course course, kind, schema, history, int64_t reach, Like matches, list bound):
+        self.feed, self.course, self.kind, self.schema, self.history = feed, course, kind, schema, history
+        self.reach, self.matches, self.bound = reach, matches, bound
+
+    cdef int _limit(self, limits) except -1:
+        self.max_matches, self.limits_state = limits.max_matches, limits.max_state_bytes is not None
+        self.max_nanoseconds = -1 if limits.max_seconds is None else int(limits.max_seconds * 1e9)
+        self.limits = limits
+        return 0
+
+    def push(self, batch, engine, limits):
+        """The matches that a record batch decides; None, with nothing taken, if it must be looked at more closely."""
+        cdef ArrowArray exported
+        cdef Course at_ = self.course
+        cdef Raw raw
+        cdef Py_ssize_t n
+        if type(batch) is not self.kind:
+            return None
+        schema = batch.schema
+        if schema is not self.schema and not schema.equals(self.schema):
+            return None
+        if limits is not self.limits:
+            self._limit(limits)
+        if self.limits_state or not batch.is_cpu:
+            return None
+        exported.release = NULL
+        try:
+            batch._export_to_c(<size_t> &exported)
+            raw = self.feed._step(&exported, at_.place, at_.seen, self.reach, self.max_matches, self.max_nanoseconds)
+            n = exported.length
+        finally:
+            if exported.release != NULL:
+                exported.release(&exported)
+        if raw is None:
+            return None
+        if raw.status:
+            self.feed.matcher.undo()
+            engine.refuse(raw.status, limits)
+        self._keep(batch, n, raw)
+        raw.inlet, raw.engine = self, engine
+        if self.feed.matcher.events > at_.most:
+            engine.sweep()
+        return self.matches.make(raw)
+
+    cdef int _keep(self, batch, Py_ssize_t n, Raw raw) except -1:
+        """Remember the batch, and move on."""
+        cdef Course at_ = self.course
+        cdef Piece p = Piece.__new__(Piece)
+        cdef list pieces = self.history.pieces
+        cdef Py_ssize_t gone = 0
+        cdef int64_t least
+        p.events, p.first, p.rows, p.last_ts, p.straight = batch, at_.place, at_.rows, raw.clock, at_.place == at_.rows
+        pieces.append(p)
+        at_.clock = at_.seen = raw.clock
+        at_.place += n
+        at_.rows += n
+        if len(pieces) >= MERGED and (<Piece> pieces[len(pieces) - MERGED]).level == 0:
+            self.history.merge()
+        raw.pieces = tuple(pieces)
+        if self.feed.matcher.m.count_window:
+            least = at_.place - self.reach
+            while gone < len(pieces) and pieces[gone].last < least:
+                gone += 1
+        else:
+            least = sat_sub(raw.clock, self.reach)
+            while gone < len(pieces) and (<Piece> pieces[gone]).last_ts < least:
+                gone += 1
+        if gone:
+            del pieces[:gone]
+        return 0
+
