@@ -10,6 +10,9 @@ cdef extern from *:
       const void** buffers; struct ArrowArray** children; struct ArrowArray* dictionary;
       void (*release)(struct ArrowArray*); void* private_data;
     };
+    struct ArrowDeviceArray {
+      struct ArrowArray array; int64_t device_id; int32_t device_type; void* sync_event; int64_t reserved[3];
+    };
     #endif
     """
     struct ArrowArray:
@@ -21,6 +24,14 @@ cdef extern from *:
         ArrowArray** children
         ArrowArray* dictionary
         void (*release)(ArrowArray*) noexcept
+
+    struct ArrowDeviceArray:
+        ArrowArray array
+        int32_t device_type
+
+
+cdef enum:
+    ON_CPU = 1
 
 
 cdef extern from "sorted.h":

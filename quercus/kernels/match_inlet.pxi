@@ -120,9 +120,9 @@ cdef class Inlet:
 
     def push(self, batch, engine, limits):
         """The matches that a record batch decides; None, with nothing taken, if it must be looked at more closely."""
-        cdef ArrowArray exported
+        cdef ArrowDeviceArray exported
         cdef Course at_ = self.course
-        cdef Raw raw
+        cdef Raw raw = None
         cdef Py_ssize_t n
         if type(batch) is not self.kind:
             return None
@@ -131,16 +131,17 @@ cdef class Inlet:
             return None
         if limits is not self.limits:
             self._limit(limits)
-        if self.limits_state or not batch.is_cpu:
+        if self.limits_state:
             return None
-        exported.release = NULL
+        exported.array.release = NULL
         try:
-            batch._export_to_c(<size_t> &exported)
-            raw = self.feed._step(&exported, at_.place, at_.seen, self.reach, self.max_matches, self.max_nanoseconds)
-            n = exported.length
+            batch._export_to_c_device(<size_t> &exported)
+            if exported.device_type == ON_CPU:
+                raw = self.feed._step(&exported.array, at_.place, at_.seen, self.reach, self.max_matches, self.max_nanoseconds)
+            n = exported.array.length
         finally:
-            if exported.release != NULL:
-                exported.release(&exported)
+            if exported.array.release != NULL:
+                exported.array.release(&exported.array)
         if raw is None:
             return None
         if raw.status:

@@ -158,9 +158,9 @@ class Engine:
     # a batch ----------------------------------------------------------------------------------------------------------
 
     def step(
-        self, events: pa.Table | pa.RecordBatch, ts: Index, rows: Index | int, clock: int, limits: Limits
+        self, events: pa.Table | pa.RecordBatch | None, ts: Index, rows: Index | int, clock: int, limits: Limits
     ) -> Found:
-        """Take in events in order, move the clock, and give what is decided. An error leaves everything as it was."""
+        """Take in events in order, or none, move the clock, and give what is decided. An error leaves everything as it was."""
         n = len(ts)
         return self._step(events, n, rows, clock, limits, lambda: self._feed(events, ts, self.place) if n else None)
 
@@ -187,7 +187,7 @@ class Engine:
 
     def _step(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: pa.Table | pa.RecordBatch | None,
         n: int,
         rows: Index | int,
         clock: int,
@@ -365,14 +365,14 @@ class Engine:
         held = [self.matcher.kept(b) for b in range(len(self.specs))]
         return np.unique(np.concatenate(held)) if held else _NONE
 
-    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch, clock: int, place: int) -> None:
+    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch | None, clock: int, place: int) -> None:
         """What would be kept: events with their columns in buffers, and the rows that they came with."""
         assert limits.max_state_bytes is not None
         least_ts, least_pos = max(BEGIN, clock - self.reach), self.reach if self.own_positions else place - self.reach
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
         state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
-        state += added.nbytes + self.waiting
+        state += self.waiting + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return
         most = max(range(len(counts)), key=lambda b: counts[b])

@@ -152,7 +152,7 @@ class Stream:
         """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
         if not self._closed:
             pieces, ts, rows = self._waiting.release(END)
-            table = gathered(pieces, rows, self._names) if len(ts) else self._engine.empty
+            table = gathered(pieces, rows, self._names) if len(ts) else None
             self._final = self._step(table, ts, rows, END)
             self._closed, self._inlet = True, None
         return self.final
@@ -218,7 +218,7 @@ class Stream:
             pieces, ts, rows = self._waiting.release(clock)
             if self.limits.max_state_bytes is not None:
                 self._engine.waiting = sum(p.events.nbytes for p in self._waiting.events.pieces)
-            found = self._step(gathered(pieces, rows, self._names) if len(ts) else self._engine.empty, ts, rows, clock)
+            found = self._step(gathered(pieces, rows, self._names) if len(ts) else None, ts, rows, clock)
         except BaseException:
             self._waiting = kept
             raise
@@ -227,7 +227,7 @@ class Stream:
 
     # ---- matches
 
-    def _step(self, table: pa.Table, ts: Index, rows: Index | int, clock: int) -> Matches:
+    def _step(self, table: pa.Table | None, ts: Index, rows: Index | int, clock: int) -> Matches:
         return self._matches(self._engine.step(table, ts, rows, clock, self.limits))
 
     def _matches(self, found: Found) -> Matches:
