@@ -91,13 +91,14 @@ class Raw:
     def closer(self) -> Any: ...
 
 PIECES: int
+SLACK: int
 
 class Course:
     clock: int
     place: int
     rows: int
     seen: int
-    most: int
+    live: int
 
 class Piece:
     events: Any

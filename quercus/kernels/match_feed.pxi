@@ -30,6 +30,8 @@ cdef extern from *:
         int32_t device_type
 
 
+DEF BRIEF = 4096    # events that are routed sooner than another thread could be let in
+
 cdef enum:
     ON_CPU = 1
 
@@ -129,10 +131,15 @@ cdef class Feed:
         else:
             offsets = <const int32_t*> types.buffers[1] + at_
             size = (<const int32_t*> offsets)[n]
-        with nogil:
+        if n <= BRIEF:
             back = not ascends(ts, n)
             if not back:
                 failed = self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n)
+        else:
+            with nogil:
+                back = not ascends(ts, n)
+                if not back:
+                    failed = self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n)
         if failed:
             raise MemoryError()
         if back:
@@ -194,7 +201,7 @@ cdef class Raw:
     def numbered(self):
         """What each variable is bound to, as rows that were pushed."""
         if self.bound is None:
-            self.bound = self._bound() if self.inlet.bound is not None and self._straight() else tuple(self.closer().numbered())
+            self.bound = self._bound() if self.inlet.bound is not None and self._straight() else self.closer().numbered()
         return self.bound
 
     def answer(self):
@@ -216,9 +223,8 @@ cdef class Raw:
         return True
 
     cdef tuple _bound(self):
-        cdef list like = self.inlet.bound
+        cdef list like = self.inlet.bound, columns = self.take()[0]
         cdef int i
-        columns = self.take()[0]
         return tuple([(<Like> like[i]).make(columns[i]) for i in range(self.n_columns)])
 
 

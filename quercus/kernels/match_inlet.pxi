@@ -1,7 +1,8 @@
 # A push of one record batch, from the caller's object to the matches: all that is done for each, in one call.
 
 DEF MERGED = 32     # pieces of about one size become one
-PIECES = MERGED
+DEF SPARE = 4096    # events that may be out of the window before all are looked at again
+PIECES, SLACK = MERGED, SPARE
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type kind, Py_ssize_t items)
@@ -14,7 +15,7 @@ cdef class Course:
     cdef public int64_t place
     cdef public int64_t rows
     cdef public int64_t seen
-    cdef public int64_t most    # events in buffers before all of them are looked at again
+    cdef public int64_t live    # events in buffers when all of them were last looked at
 
     def __init__(self):
         self.clock = self.seen = INT64_MIN
@@ -149,9 +150,20 @@ cdef class Inlet:
             engine.refuse(raw.status, limits)
         self._keep(batch, n, raw)
         raw.inlet, raw.engine = self, engine
-        if self.feed.matcher.events > at_.most:
+        if self.feed.matcher.events > 2 * at_.live + SPARE and self._recount() > 4 * at_.live + 16 * SPARE:
             engine.sweep()
         return self.matches.make(raw)
+
+    cdef int64_t _recount(self):
+        """Count the events that are in the buffers, where all were purged; how many places the history spans."""
+        cdef StreamMatcher matcher = self.feed.matcher
+        cdef list pieces = self.history.pieces
+        cdef int b
+        matcher.events = 0
+        for b in range(matcher.m.n_bufs):
+            matcher.events += matcher.segs.runs[b].hi - matcher.segs.runs[b].lo
+        self.course.live = matcher.events
+        return self.course.place - (<Piece> pieces[0]).first if pieces else 0
 
     cdef int _keep(self, batch, Py_ssize_t n, Raw raw) except -1:
         """Remember the batch, and move on."""

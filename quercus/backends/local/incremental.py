@@ -32,12 +32,12 @@ from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
 from quercus.kernels import match
+from quercus.kernels.match import SLACK
 from quercus.kernels.route import Router
 from quercus.plan import Plan
 from quercus.result import Matches
 
 BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
-_SLACK = 4_096  # events that may be out of the window before a sweep
 _STRINGS = 16_384  # strings that may be known beyond those of kept events
 _NONE = np.empty(0, np.int64)
 
@@ -66,15 +66,15 @@ class Found:
             self.parts = []
         return self.bound
 
-    def numbered(self) -> list[Bound]:
+    def numbered(self) -> tuple[Bound, ...]:
         """What each variable is bound to, as rows that were pushed."""
-        bound = self.places()
+        bound = tuple(self.places())
         if all(p.straight for p in self.pieces):
             return bound  # nothing was out of order or left out: places are rows
         used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         numbers = row_numbers(self.pieces, places)
-        return [b.found_in(places).numbered(numbers) for b in bound]
+        return tuple(b.found_in(places).numbered(numbers) for b in bound)
 
     def answer(self) -> Answer:
         """The matches with their events."""
@@ -134,8 +134,6 @@ class Engine:
         self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
         self.given: Given = {}  # matches that another alternative may give again, until when
         self.waiting = 0  # bytes of events that wait for their turn
-        self._live = 0
-        self.course.most = _SLACK
         self._schema: pa.Schema | None = None  # of the last record batch
         self._inlet: match.Inlet | None = None
         self._columns = columns
@@ -309,23 +307,25 @@ class Engine:
     # state ------------------------------------------------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Look at everything that is kept again."""
-        self._purge()
+        """Let go of events that no buffer holds, where they are many."""
+        self._commit(everywhere=True)
+        if len(self.history) > 4 * self.course.live + 16 * SLACK:
+            self.history.keep(self.kept())
 
     def _purge(self) -> None:
         """Let go of what no later match can see; of keys that had no event, now and then."""
         if self.clock == END:
             return
-        sweep = self.matcher.events > self.course.most
+        sweep = self.matcher.events > 2 * self.course.live + SLACK
         self._commit(everywhere=sweep)
         if not self.count:
             self.history.purge(ts=self._least_ts)
         elif not self.own_positions:
             self.history.purge(place=self.place - self.reach)
         if sweep:
-            if len(self.labels) > 2 * self._live + _STRINGS:
+            if len(self.labels) > 2 * self.course.live + _STRINGS:
                 self.labels.forget(self.matcher)
-            if len(self.history) > 4 * self._live + 16 * _SLACK or (self.own_positions and self.count):
+            if len(self.history) > 4 * self.course.live + 16 * SLACK or (self.own_positions and self.count):
                 self.history.keep(self.kept())
             if self.given and self.history.pieces:
                 first = self.history.pieces[0].first
@@ -335,8 +335,7 @@ class Engine:
         least_pos = self.reach if self.own_positions else self.place - self.reach
         self.keys.let_go(self.matcher.commit(self._least_ts, least_pos, everywhere))
         if everywhere:
-            self._live = self.matcher.events
-            self.course.most = 2 * self._live + _SLACK
+            self.course.live = self.matcher.events
 
     @property
     def _least_ts(self) -> int:
