@@ -36,7 +36,10 @@ def kernel(source: Path) -> Extension:
         ".".join(source.with_suffix("").parts),
         [str(source)],
         extra_compile_args=COMPILE,
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"), *([("QUERCUS_CHECKED", "1")] if CHECKED else [])],
+        define_macros=[
+            ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
+            *([("QUERCUS_CHECKED", "1")] if CHECKED else []),
+        ],
         include_dirs=["quercus/kernels", numpy.get_include()],
         depends=["setup.py", *map(str, Path("quercus/kernels").glob("*.h"))],
     )

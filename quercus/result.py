@@ -60,7 +60,7 @@ class Matches:
         self._aggregates: pa.Table | None = None
 
     @classmethod
-    def of_stream(cls, schema: Schema, query: p.Query, later: Later | None, totals: pa.Table | None = None) -> Matches:
+    def of_stream(cls, schema: Schema, query: p.Query, later: Later, totals: pa.Table | None = None) -> Matches:
         """What a stream gives: made when it is first looked at. `totals`: the groups that changed, with AGG."""
         found = cls.__new__(cls)
         found.schema, found.query, found._made, found._aggregates = schema, query, later, totals

@@ -55,27 +55,37 @@ cdef class Piece:
 
 
 cdef class Like:
-    """Makes objects of a class with slots that are like one of them but for one slot, also where attributes are frozen."""
+    """Makes objects of a class with slots that are like one of them but for what one slot holds, also where they are frozen."""
 
     cdef type kind
     cdef list slots
     cdef list values
     cdef object slot
 
-    def __init__(self, pattern, str slot):
+    def __init__(self, pattern, held):
+        """`held`: what the slot holds in the pattern, and no other."""
         self.kind = type(pattern)
         if self.kind.__dictoffset__:
             raise ValueError("a class without slots")
         self.slots, self.values, self.slot = [], [], None
         for owner in self.kind.__mro__:
             for name in owner.__dict__.get("__slots__", ()):
-                if name == slot:
-                    self.slot = owner.__dict__[name]
-                elif name != "__weakref__" and hasattr(pattern, name):
-                    self.slots.append(owner.__dict__[name])
-                    self.values.append(getattr(pattern, name))
+                if name == "__weakref__":
+                    continue
+                slot = owner.__dict__[name]
+                try:
+                    value = slot.__get__(pattern)
+                except AttributeError:  # nothing yet
+                    continue
+                if value is not held:
+                    self.slots.append(slot)
+                    self.values.append(value)
+                elif self.slot is None:
+                    self.slot = slot
+                else:
+                    raise ValueError("two slots hold it")
         if self.slot is None:
-            raise ValueError(f"no slot {slot}")
+            raise ValueError("no slot holds it")
 
     cdef make(self, value):
         cdef Py_ssize_t i
@@ -125,6 +135,7 @@ cdef class Inlet:
         cdef Course at_ = self.course
         cdef Raw raw = None
         cdef Py_ssize_t n
+        cdef int64_t spanned
         if type(batch) is not self.kind:
             return None
         schema = batch.schema
@@ -150,8 +161,10 @@ cdef class Inlet:
             engine.refuse(raw.status, limits)
         self._keep(batch, n, raw)
         raw.inlet, raw.engine = self, engine
-        if self.feed.matcher.events > 2 * at_.live + SPARE and self._recount() > 4 * at_.live + 16 * SPARE:
-            engine.sweep()
+        if self.feed.matcher.events > 2 * at_.live + SPARE:
+            spanned = self._recount()
+            if spanned > 4 * at_.live + 16 * SPARE:
+                engine.sweep()
         return self.matches.make(raw)
 
     cdef int64_t _recount(self):

@@ -38,6 +38,7 @@ from quercus.plan import Plan
 from quercus.result import Matches
 
 BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
+_STREAM = "stream"  # what a plan keeps for its next streams
 _STRINGS = 16_384  # strings that may be known beyond those of kept events
 _NONE = np.empty(0, np.int64)
 
@@ -95,6 +96,21 @@ class Engine:
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
         self.columns_kept = [plan.schema.time, plan.schema.type, *wanted_columns(plan.schema, columns)]
         self.course = match.Course()
+        if _STREAM not in plan.made:
+            plan.made[_STREAM] = self._compiled(plan)
+        self.__dict__.update(plan.made[_STREAM])
+        self.matcher = match.StreamMatcher(self.program, self.searches, self.keyed, self.own_positions)
+        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
+        self.labels.begin(self.matcher)
+        self.given: Given = {}  # matches that another alternative may give again, until when
+        self.waiting = 0  # bytes of events that wait for their turn
+        self._schema: pa.Schema | None = None  # of the last record batch
+        self._inlet: match.Inlet | None = None
+        self._columns = columns
+
+    def _compiled(self, plan: Plan) -> dict[str, Any]:
+        """What all streams of a plan have in common, and none changes."""
+        others, tree = set(self.__dict__), plan.tree
         flats = flatten(tree.root, tree.window)
         self.specs = buffer_specs(flats, tree)
         self.names = variables_of(flats, tree)
@@ -121,22 +137,15 @@ class Engine:
         self.ordered = len(own) == 1 and own[0].natural
         self.in_place = self.ordered and own[0].variables == [v.var for v in plan.query.variables]
         self.own_positions = bool(tree.partition_by) and any(w.count for w in self.program.windows)
-        self.matcher = match.StreamMatcher(self.program, searches, self.keyed, self.own_positions)
         self.columns = [
             [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
         ]
-        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
-        self.labels.begin(self.matcher)
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
         back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
         self.reach = self.program.window_size * (2 if back else 1)
         self.distinct = repeats(tree.root)
         self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
-        self.given: Given = {}  # matches that another alternative may give again, until when
-        self.waiting = 0  # bytes of events that wait for their turn
-        self._schema: pa.Schema | None = None  # of the last record batch
-        self._inlet: match.Inlet | None = None
-        self._columns = columns
+        return {name: value for name, value in self.__dict__.items() if name not in others}
 
     @property
     def clock(self) -> int:
@@ -158,7 +167,7 @@ class Engine:
     def step(
         self, events: pa.Table | pa.RecordBatch | None, ts: Index, rows: Index | int, clock: int, limits: Limits
     ) -> Found:
-        """Take in events in order, or none, move the clock, and give what is decided. An error leaves everything as it was."""
+        """Take in events in order, if any, move the clock, and give what is decided. An error changes nothing."""
         n = len(ts)
         return self._step(events, n, rows, clock, limits, lambda: self._feed(events, ts, self.place) if n else None)
 
@@ -170,8 +179,9 @@ class Engine:
         return self._inlet
 
     def _inlet_of(self, feed: match.Feed, schema: pa.Schema) -> match.Inlet:
-        matches = match.Like(Matches.of_stream(self.schema, self.plan.query, None), "_made")
-        bound = [match.Like(Bound(v.var, False, _NONE), "rows") for v in self.plan.query.variables]
+        none = Found([], self, ())
+        matches = match.Like(Matches.of_stream(self.schema, self.plan.query, none), none)
+        bound = [match.Like(Bound(v.var, False, _NONE), _NONE) for v in self.plan.query.variables]
         written = bound if self.in_place else None
         return match.Inlet(feed, self.course, pa.RecordBatch, schema, self.history, self.reach, matches, written)
 
