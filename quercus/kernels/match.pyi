@@ -86,4 +86,61 @@ class Raw:
     status: int
     clock: int
     count: int
+    pieces: tuple[Piece, ...]
+    def __len__(self) -> int: ...
     def take(self) -> tuple[list[NDArray[np.int64]], list[Sets]]: ...
+    def numbered(self) -> tuple[Any, ...]: ...
+    def answer(self) -> Any: ...
+    def closer(self) -> Any: ...
+
+PIECES: int
+SLACK: int
+
+class Course:
+    clock: int
+    place: int
+    rows: int
+    seen: int
+    live: int
+
+class Piece:
+    events: Any
+    first: int
+    places: NDArray[np.int64] | None
+    rows: NDArray[np.int64] | int
+    last_ts: int
+    level: int
+    straight: bool
+    def __init__(
+        self,
+        events: Any,
+        first: int,
+        places: NDArray[np.int64] | None,
+        rows: NDArray[np.int64] | int,
+        last_ts: int,
+        level: int = 0,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def last(self) -> int: ...
+    def all_places(self) -> NDArray[np.int64]: ...
+    def index(self, places: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def row_numbers(self, index: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+class Like:
+    def __init__(self, pattern: object, held: object) -> None: ...
+    def __call__(self, value: object) -> Any: ...
+
+class Inlet:
+    def __init__(
+        self,
+        feed: Feed,
+        course: Course,
+        kind: type,
+        schema: Any,
+        history: Any,
+        reach: int,
+        matches: Like,
+        bound: list[Like] | None,
+    ) -> None: ...
+    def push(self, batch: Any, engine: Any, limits: Any) -> Any: ...

@@ -9,6 +9,7 @@ A tree of joins is run from its leaves up instead, with internal buffers; the se
 """
 
 
+from cpython.object cimport Py_TYPE, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, ceil, fabs, floor, fmod, nextafter
 from libc.math cimport round as round_away
@@ -548,3 +549,4 @@ cdef class Matcher:
 
 include "match_stream.pxi"
 include "match_feed.pxi"
+include "match_inlet.pxi"
