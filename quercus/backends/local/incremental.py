@@ -108,16 +108,18 @@ class Engine:
         self.count = tree.window.kind == "count"
         compiler = Compiler(tree, plan.schema, self.specs, key_holds=False, trees=False)
         searches: list[tuple[int, int, str, int]] = []
-        modes = set()
-        for f, v in all_variants(flats, count=self.count):
+        moments = set()  # when matches may come: the modes, and whether each is asked
+        back = False
+        for f, v in all_variants(flats, count=self.count, strict=plan.schema.ties != "arrival"):
             plain = compiler.flat(f, {}, root=True, variant=evolve(v, chain=False))
             chain = -1
-            if v.mode in ("last", "delayed") and not v.rivals:
+            if v.chain and v.mode in ("last", "delayed") and not v.rivals:
                 made = compiler.flat(f, {}, root=True, variant=v)
                 chain = made if compiler.program.flats[made].chain is not None else -1
-            level = compiler.program.flats[plain].levels[0] if v.pivot is not None else None
-            searches.append((plain, chain, v.mode, -1 if level is None else compiler.program.slots[level.slot]))
-            modes.add(v.mode)
+            level = compiler.program.flats[plain].levels[0]
+            searches.append((plain, chain, v.mode, compiler.program.slots[level.slot]))
+            moments.add((v.mode, v.asks))
+            back = back or v.reaches_back or (v.mode == "first" and looks_back(f))
         self.program: Program = compiler.program
         self.program.build_indexes = NEVER  # over buffers that change with every batch
         self.searches = searches
@@ -133,10 +135,9 @@ class Engine:
         self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
         self.labels.begin(self.matcher)
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
-        back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
         self.reach = self.program.window_size * (2 if back else 1)
         self.distinct = repeats(tree.root)
-        self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
+        self.remembers = self.distinct and moments not in ({("last", False)}, {("first", False)})
         self.given: Given = {}  # matches that another alternative may give again, until when
         self.waiting = 0  # bytes of events that wait for their turn
         self._live = 0
