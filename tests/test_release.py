@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import quercus as qc
-from tests.stream_checks import events_of, plain_samples, punctuality
+from tests.stream_checks import events_of, plain_samples, punctuality, schema_of
 from tests.test_engine import table
 
 TABLE = [
@@ -282,10 +282,15 @@ def test_a_clock_is_a_time(ts: Any) -> None:
 # An adversary: what is held back, one or two more events could undo ---------------------------------------------------
 
 
-def judged(seeds: range, pushes: Callable[[qc.Plan, Any], list[Any]]) -> tuple[int, int, list[str]]:
+def judged(
+    seeds: range,
+    pushes: Callable[[qc.Plan, Any], list[Any]],
+    ties: str | None = None,
+    key: tuple[str, ...] = (),
+) -> tuple[int, int, list[str]]:
     held, early, late = 0, 0, []
-    for sample, query in plain_samples(seeds):
-        plan = qc.compile(sample.query, sample.schema())
+    for sample, query in plain_samples(seeds, ties, key):
+        plan = qc.compile(sample.query, schema_of(sample))
         found = punctuality(sample, query, pushes(plan, sample))
         held, early = held + found.held, early + found.early
         late += [f"{sample}\nafter {count} events {set(match)} was decided" for count, match in found.late]

@@ -224,6 +224,7 @@ cdef struct Flat:
     Ints earlier            # the windows whose searches come before this one
     Ints exact              # buffers: in one of them a match begins that fills the window to the last moment
     int pivot_set           # the set whose first element is bound first, or -1
+    int beyond_level        # the level that must be out of the window of an element before that one, or -1
     bint plain_last         # the last level needs no look at single events
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
@@ -255,7 +256,7 @@ cdef struct Flat:
     int64_t tested          # ... and no late negation had a match, so that whole sets were tested
 
 cdef enum:                  # what a stream's search from the last event finds
-    NO_ENDING, BY_LAST, BY_DELAYED, BY_EXACT
+    NO_ENDING, BY_LAST, BY_DELAYED, BY_EXACT, BY_ANY
 
 cdef struct Group:
     Ints slots

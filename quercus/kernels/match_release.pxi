@@ -4,12 +4,15 @@
 cdef bint is_released(Machine* m, Flat* f) noexcept nogil:
     """Whether the match that is bound came to be decided between `before` and `now`, and no other search gives it."""
     cdef int i
+    cdef int64_t least = 0
+    cdef Win* w
     if not over(m, f, &m.now) or (m.end_row < m.before.row and over(m, f, &m.before)):
         return False
     if not has_pivot(m, f) or (f.ending != NO_ENDING and is_ending(m, f)):
         return False
     for i in range(f.earlier.n):
-        if window_over(m, &m.wins[f.earlier.v[i]], &m.now) and not window_over(m, &m.wins[f.earlier.v[i]], &m.before):
+        w = &m.wins[f.earlier.v[i]]
+        if has_least(m, w, &least) and past(&m.now, w.count, least, w.size) and not past(&m.before, w.count, least, w.size):
             return False
     return True
 
@@ -20,7 +23,10 @@ cdef bint has_pivot(Machine* m, Flat* f) noexcept nogil:
     cdef Set* s
     cdef Buf* b
     if f.due < 0:
-        return row_of(m, slot) == m.end_row
+        s = &m.sets[f.pivot_set] if f.pivot_set >= 0 else NULL
+        if s != NULL and (s.n == 0 or s.elems[s.n - 1] != m.cur[slot]):
+            return False
+        return row_of(m, slot) == m.end_row and (f.exact.n == 0 or fills(m))
     for i in range(m.wins[f.due].sets.n):
         s = &m.sets[m.wins[f.due].sets.v[i]]
         b = &m.bufs[m.slot_buf[s.slot]]
@@ -32,12 +38,17 @@ cdef bint has_pivot(Machine* m, Flat* f) noexcept nogil:
 cdef bint is_ending(Machine* m, Flat* f) noexcept nogil:
     """Whether the search from the last event finds the match in this push."""
     cdef int i
-    cdef bint fixed = False
+    cdef bint fixed = f.ending == BY_ANY
     for i in range(f.slots.n):
         fixed = fixed or row_of(m, f.slots.v[i]) == m.end_row
-    if not fixed or (f.ending == BY_EXACT and sat_sub(m.end_ts, m.start_ts) < m.window_size):
+    if not fixed or (f.ending == BY_EXACT and not fills(m)):
         return False
-    return m.end_row >= m.before.row or (f.ending == BY_DELAYED and m.before.ts < m.now.ts and m.end_ts >= m.before.ts)
+    return m.end_row >= m.before.row or (f.ending in (BY_DELAYED, BY_ANY) and m.before.ts < m.now.ts and m.end_ts >= m.before.ts)
+
+
+cdef inline bint fills(Machine* m) noexcept nogil:
+    """Whether the match takes up the whole window."""
+    return sat_sub(m.end_ts, m.start_ts) >= m.window_size
 
 
 cdef bint can_fill(Machine* m, Flat* f, int64_t ts) noexcept nogil:
@@ -54,6 +65,51 @@ cdef bint can_fill(Machine* m, Flat* f, int64_t ts) noexcept nogil:
         if at_ < b.hi and b.ts[inside(b, at_)] == start:
             return True
     return False
+
+
+cdef void beyond_previous(Machine* m, Flat* f, Bounds* b) noexcept nogil:
+    """The event before the pivot is no element of the set: so the last component lies beyond a window from there."""
+    cdef Buf* buf = &m.bufs[m.slot_buf[f.levels[0].slot]]
+    cdef Py_ssize_t i = m.cur[f.levels[0].slot] - 1
+    if i < buf.lo:
+        return
+    if m.count_window:
+        b.lo_pos = max(b.lo_pos, sat_add(buf.pos[inside(buf, i)], sat_add(m.window_size, 1)))
+    else:
+        b.lo_ts = max(b.lo_ts, sat_add(buf.ts[inside(buf, i)], sat_add(m.window_size, 1)))
+
+
+cdef bint can_begin(Machine* m, Flat* f) noexcept nogil:
+    """Whether the pivot can be the first element of its set: nothing before it could be one as well."""
+    cdef Set* s = &m.sets[f.pivot_set]
+    cdef Buf* b = &m.bufs[m.slot_buf[s.slot]]
+    cdef Py_ssize_t lo = 0, hi = 0, pivot = m.cur[f.levels[0].slot], i
+    if f.due < 0:
+        return True  # it is to be the last
+    set_interval(m, s, &lo, &hi)
+    if not lo <= pivot < hi:
+        return False
+    if f.sets.n > 1 or f.n_pairs or not fits(m, s, lo, hi - 1):
+        return True  # sets that begin later may not fit with earlier elements
+    for i in range(pivot - 1, lo - 1, -1):
+        m.compared += 1
+        s.compared += 1
+        if is_element(m, s, inside(b, i)):
+            return False
+    return True
+
+
+cdef bint is_element(Machine* m, Set* s, Py_ssize_t i) noexcept nogil:
+    """Whether an event between a set's neighbours could be an element."""
+    cdef int j
+    m.cur[s.slot] = i
+    for j in range(s.distinct.n):
+        if row_of(m, s.distinct.v[j]) == m.bufs[m.slot_buf[s.slot]].row[i]:
+            return False
+    for j in range(s.preds.n):
+        if not holds(m, s.preds.v[j]):
+            return False
+    return True
 
 
 cdef bint over(Machine* m, Flat* f, Moment* t) noexcept nogil:

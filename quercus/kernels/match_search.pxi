@@ -83,6 +83,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     buf = &m.bufs[m.slot_buf[level.slot]]
     b = scope[0]
     narrow(m, level, &b)
+    if k == f.beyond_level:
+        beyond_previous(m, f, &b)
     lo, hi = level.hint_lo, level.hint_hi
     interval(m, buf, &b, &lo, &hi)
     level.hint_lo, level.hint_hi = lo, hi

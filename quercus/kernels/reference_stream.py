@@ -131,7 +131,7 @@ class StreamMatcher(Matcher):
     def ends(self, window: int, m: Match, before: Moment, now: Moment) -> bool:
         """Whether a window of a match is over now, and was not before."""
         w = self.program.windows[window]
-        return self.window_over(w, m, now) and not self.window_over(w, m, before)
+        return self.least(w, m) < END and self.window_over(w, m, now) and not self.window_over(w, m, before)
 
     def has_pivot(self, f: Any, m: Match, before: Moment, now: Moment, mode: str) -> bool:
         """Whether what is bound first fixes the moment: the last event, or the first of the window that is over."""
@@ -139,20 +139,22 @@ class StreamMatcher(Matcher):
         pivot, last = slots[f.levels[0].slot], max(events_of(f, *m), key=lambda e: e.row)
         if f.due < 0:
             exact = not f.held.exact or last.ts - min(e.ts for e in events_of(f, *m)) >= self.program.window_size
-            return pivot.row == last.row and exact and self.is_ending(f, ("last", "delayed").index(mode) + 1, m, before, now)
+            own = f.held.pivot < 0 or pivot.row in [e.row for e in sets[f.held.pivot]]
+            ending = 1 if mode == "last" else 2 if f.held.pivot < 0 else 4
+            return own and pivot.row == last.row and exact and self.is_ending(f, ending, m, before, now)
         w = self.program.windows[f.due]
         there = [slots[s] for s in w.slots] + [e for s in w.sets for e in sets[s]]
         own = f.held.pivot < 0 or pivot.row in [e.row for e in sets[f.held.pivot]]
         return own and pivot.row == min(e.row for e in there) and self.ends(f.due, m, before, now)
 
     def is_ending(self, f: Any, ending: int, m: Match, before: Moment, now: Moment) -> bool:
-        """Whether a match is found from its last event in this push: last, delayed, or exact."""
+        """Whether a match is found from its last event in this push: last, delayed, exact, or any."""
         end = max(events_of(f, *m), key=lambda e: e.row)
-        if end.row not in [m[0][s].row for s in f.slots]:
+        if ending < 4 and end.row not in [m[0][s].row for s in f.slots]:
             return False
         if ending == 3 and end.ts - min(e.ts for e in events_of(f, *m)) < self.program.window_size:
             return False
-        return end.row >= before.row or (ending == 2 and before.ts < now.ts and end.ts >= before.ts)
+        return end.row >= before.row or (ending in (2, 4) and before.ts < now.ts and end.ts >= before.ts)
 
     def at(self, e: Event, count: bool) -> int:
         return e.pos if count else e.ts
@@ -291,7 +293,7 @@ class Feed:
     def step(
         self, ts: list[int | None], types: list[bytes | None], place: int, clock: int, reach: int, max_matches: int
     ) -> tuple[int, Found] | None:
-        """Append a batch, run the one search over it, and purge; the last time, and what was found.
+        """Append a batch, run the searches of the one alternative over it, and purge; the last time, and what was found.
 
         None, where the batch must be looked at more closely. If the status is not OK, it is to be taken back by undo().
         """
@@ -305,10 +307,16 @@ class Feed:
             at = np.array([i for i, found in enumerate(types) if found == name], np.int64)
             self.matcher.append(b, np.array(times, np.int64)[at], place + at, place + at, at, [])
         last, next_ = times[-1], place + len(times)
-        found = self.matcher.run(0, (clock, place, place), (last, next_, next_), max_matches, -1)
-        if found[0] == OK:
+        status, columns, sets = self.matcher.run(0, (clock, place, place), (last, next_, next_), max_matches, -1)
+        for number in range(1, len(self.matcher.searches)):
+            left = max_matches - (len(columns[0]) if columns else len(sets[0][0]) - 1)
+            more = self.matcher.run(number, (clock, place, place), (last, next_, next_), left, -1)
+            status = status or more[0]
+            columns = [np.concatenate(both) for both in zip(columns, more[1], strict=True)]
+            sets = [(np.concatenate([a, b[1:] + a[-1]]), np.concatenate([x, y])) for (a, x), (b, y) in zip(sets, more[2], strict=True)]
+        if status == OK:
             self.matcher.commit(last - reach, next_ - reach, False)
-        return last, found
+        return last, (status, columns, sets)
 
 
 def past(t: Moment, count: bool, start: int, size: int) -> bool:

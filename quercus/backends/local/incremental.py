@@ -101,6 +101,7 @@ class Engine:
         self.columns_kept = [plan.schema.time, plan.schema.type, *wanted_columns(plan.schema, columns)]
         self.clock, self.place = BEGIN, 0
         flats = flatten(tree.root, tree.window)
+        self.alternatives = len(flats)
         self.specs = buffer_specs(flats, tree)
         self.names = variables_of(flats, tree)
         self.requests = list(dict.fromkeys(b.accepts for b in self.specs))
@@ -223,7 +224,7 @@ class Engine:
         """What takes in record batches of a schema as they are, if anything can."""
         names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
         plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
-        single = len(self.searches) == 1 and all(len(b.accepts) == 1 for b in self.specs)
+        single = self.alternatives == 1 and all(len(b.accepts) == 1 for b in self.specs)
         if not (plain and single and not self.remembers and Router.can(names)):
             return None
         if not conforms(schema, self.schema, self._columns):

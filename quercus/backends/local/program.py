@@ -79,7 +79,7 @@ class Compiler:
             self._negation(spec, g, names, seen, homes)
         finish_nodes(spec, self.program, windows)
         if variant is not None:
-            self._release(spec, variant, names, windows)
+            self._release(spec, variant, f, names, windows)
         if root:
             if not spec.joins:
                 if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
@@ -181,7 +181,7 @@ class Compiler:
         return (spec.pivot[1],) if spec.pivot is not None and spec.pivot[0] == n.var else n.slots
 
     def _release(
-        self, spec: FlatSpec, v: Variant, names: dict[str, Name], windows: list[tuple[list[int], int]]
+        self, spec: FlatSpec, v: Variant, f: Flat, names: dict[str, Name], windows: list[tuple[list[int], int]]
     ) -> None:
         """Which window a stream's search waits for, and what each match is asked."""
         if v.window >= 0:
@@ -190,12 +190,17 @@ class Compiler:
             return
         spec.held = HeldSpec(
             [s for name in v.sets if (s := names[name].set) is not None],
-            {None: 0, "last": 1, "delayed": 2, "exact": 3}[v.ending],
+            {None: 0, "last": 1, "delayed": 2, "exact": 3, "any": 4}[v.ending],
             [windows[i][1] for i in v.earlier],
             [names[name].buffer for name in v.exact],
         )
         if spec.pivot is not None:
-            (spec.held.pivot,) = (s for s in [names[v.pivot].set] if s is not None)
+            spec.held.pivot = names[v.pivot].set if names[v.pivot].set is not None else -1
+            s = self.program.sets[spec.held.pivot]
+            if v.mode == "first" and len(s.windows) == len(spec.sets) == 1 and not (s.preds or s.distinct or spec.pairs):
+                after = [n for n in names.values() if (v.pivot, n.var) in f.before]
+                last = {n.slots[-1] for n in after if n.slots and _is_last(n.var, f, names)}
+                spec.held.beyond = next((i for i, level in enumerate(spec.levels) if level.slot in last), -1)
 
     def _sets(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
         types = {b.var: set(b.accepts) for b in f.buffers}
@@ -469,11 +474,16 @@ def _binding_order(
     if not root:
         return order
     fixed = [v for v in order if names[v].slots]
-    last = next((v for v in fixed if all((u, v) in f.before for u in fixed if u != v)), None)
+    last = next((v for v in fixed if _is_last(v, f, names)), None)
     start = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
     pivot = None if variant is None else variant.pivot
     ends = [v for v in dict.fromkeys((pivot, last, start)) if v is not None]
     return [*ends, *(v for v in order if v not in ends)]
+
+
+def _is_last(v: str, f: Flat, names: dict[str, Name]) -> bool:
+    """Whether a component comes after all others but sets."""
+    return all((u, v) in f.before for u in names if u != v and names[u].slots)
 
 
 def _outer_names(g: FlatNegation) -> set[str]:

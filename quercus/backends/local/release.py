@@ -20,7 +20,7 @@ from quercus.ir import tree as t
 from quercus.ir.flat import Flat, FlatNegation
 
 Mode = Literal["last", "delayed", "first"]
-Ending = Literal["last", "delayed", "exact"]
+Ending = Literal["last", "delayed", "exact", "any"]
 
 
 @frozen
@@ -28,7 +28,7 @@ class Variant:
     """One way to look for an alternative's matches: from the pivot, which is the last or the first of its rivals.
 
     `last`: from events that are new. `delayed`: from those, and once more when the clock is past them. `first`: from
-    events that begin a window, when it is over. A pivot can be a set, which stands for its first element.
+    events that begin a window, when it is over. A pivot can be a set: it stands for its last or its first element.
     """
 
     mode: Mode
@@ -60,10 +60,13 @@ def variants(f: Flat, *, count: bool, strict: bool) -> tuple[Variant, ...]:
     if not waits or (strict and not count):
         ending = "exact" if waits else "delayed" if ends else "last"
         exact = tuple(_firsts(f, query)) if waits else ()
-        for v in lasts:
-            if not any((v, s.var) in f.before and s.least for s in _sets(f)) and not exact == (v,) == tuple(lasts):
-                mode = "delayed" if ending == "delayed" else "last"
-                found.append(Variant(mode, v, _others(v, lasts), not waits, True, sets, exact=exact))
+        mode = "delayed" if ending == "delayed" else "last"
+        can_end = [v for v in lasts if not any((v, s.var) in f.before and s.least for s in _sets(f))]
+        if not exact == tuple(can_end) == tuple(lasts[:1]):  # one event fills no window
+            found += [Variant(mode, v, _others(v, lasts), not waits, True, sets, exact=exact) for v in can_end]
+        if ending == "delayed" and any(f.windows[i][1].kind == "count" for h in holds for i in h):
+            ending = "any"  # a window of events can be over while the clock is still at the end of the match
+            found += [Variant(mode, s, tuple(lasts), False, True, sets) for s in sets]
     ending = ending if found else None
     windows = [query] if waits else sorted({i for h in holds for i in h})
     begins = not {s.var for s in _sets(f)}.isdisjoint(_firsts(f, query))

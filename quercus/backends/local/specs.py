@@ -162,10 +162,11 @@ class HeldSpec:
     """Of a stream: each match is asked whether its moment has come, and who finds it first (release.py)."""
 
     sets: list[int]  # that can grow
-    ending: int = 0  # the search from the last event that comes first: none, last, delayed, exact
+    ending: int = 0  # the search from the last event that comes first: none, last, delayed, exact, any
     earlier: list[int] = field(factory=list)  # the windows whose searches come first
     exact: list[int] = field(factory=list)  # buffers: in one of them a match begins that fills the window
     pivot: int = -1  # the set whose first element is the pivot
+    beyond: int = -1  # the level that must be out of the window of an element before that one
 
 
 @define
