@@ -238,9 +238,15 @@ cdef struct Flat:
     int n_pairs
     Pair* pairs
     bint root
-    bint held               # a match is given only when no later event can change it
+    int due                 # of a stream: the window whose end is waited for, or -1
+    bint held               # of a stream: a match is given only when no later event can change it
     Ints holds_sets         # ... nor enlarge these sets of it
     Ints all_negs           # ... nor violate any of these
+    int ending              # the search from the last event that comes before this one: one of NO_ENDING, ...
+    Ints earlier            # the windows whose searches come before this one
+    Ints exact              # buffers: in one of them a match begins that fills the window to the last moment
+    int pivot_set           # the set whose first element is bound first, or -1
+    int beyond_level        # the level that must be out of the window of an element before that one, or -1
     bint plain_last         # the last level needs no look at single events
     bint sifted_last        # ... but for sieves
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
@@ -271,6 +277,9 @@ cdef struct Flat:
     int64_t completed       # of all runs: how often all levels were bound
     int64_t whole           # ... the sets were there as well, one choice of them at a time
     int64_t tested          # ... and no late negation had a match, so that whole sets were tested
+
+cdef enum:                  # what a stream's search from the last event finds
+    NO_ENDING, BY_LAST, BY_DELAYED, BY_EXACT, BY_ANY
 
 cdef struct Group:
     Ints slots

@@ -49,6 +49,7 @@ include "match_predicates.pxi"
 include "match_sieve.pxi"
 include "match_sets.pxi"
 include "match_search.pxi"
+include "match_release.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
 include "match_exists.pxi"
@@ -178,9 +179,12 @@ cdef class Matcher:
         f.natural = source.natural
         f.plain_root = not (source.levels or source.sets or source.counted or source.negations or source.tests)
         self._joins(f, source.joins)
-        f.root, f.held = source.root, source.held is not None
+        f.root, f.held, f.due, f.pivot_set = source.root, source.held is not None, source.due, -1
+        f.beyond_level = -1
         if f.held:
-            f.holds_sets = self._ints(source.held)
+            f.beyond_level = source.held.beyond
+            f.holds_sets, f.ending, f.pivot_set = self._ints(source.held.sets), source.held.ending, source.held.pivot
+            f.earlier, f.exact = self._ints(source.held.earlier), self._ints(source.held.exact)
             f.all_negs = self._ints([*source.negations, *(g for level in source.levels for g in level.negations)])
         last = source.levels[len(source.levels) - 1] if source.levels else None
         f.sifted_last = bool(

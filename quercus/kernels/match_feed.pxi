@@ -67,7 +67,7 @@ cdef class Feed:
         self.ts_column, self.type_column, self.wide = ts_column, type_column, wide
 
     def step(self, capsule, int64_t place, int64_t clock, int64_t reach, int64_t max_matches, int64_t max_nanoseconds):
-        """Append a batch, the `arrow_array` of the C data interface, run the one search over it, and purge.
+        """Append a batch, the `arrow_array` of the C data interface, run the searches of the one alternative over it, and purge.
 
         Returns what was found, or None, with nothing taken, where the times are not in order or begin before the clock, or where
         there are nulls. If the status of what was found is not OK, the batch must be taken back by the matcher's undo().
@@ -94,17 +94,22 @@ cdef class Feed:
         return raw
 
     cdef Raw _search(self, Flat* f, int64_t last, int64_t next_, int64_t place, int64_t clock, int64_t max_matches, int64_t max_nanoseconds):
-        """What the one search finds between two moments."""
+        """What the searches find between two moments, one after the other: they bind the same variables."""
+        cdef int i
         cdef StreamMatcher matcher = self.matcher
         cdef Raw raw = Raw.__new__(Raw)
         matcher.m.before, matcher.m.now = Moment(clock, place, place), Moment(last, next_, next_)
         matcher.chosen.n = 0
         if push(&matcher.chosen, 0):
             raise MemoryError()
-        matcher._make_room(&matcher.searches[0])
+        for i in range(matcher.n_searches):
+            matcher._make_room(&matcher.searches[i])
         matcher._begin(f, max_matches, max_nanoseconds)
         with nogil:
-            raw.status = matcher._run_segment(&matcher.searches[0], f, matcher.segs)
+            for i in range(matcher.n_searches):
+                raw.status = matcher._run_segment(&matcher.searches[i], &matcher.m.flats[matcher.searches[i].flat], matcher.segs)
+                if raw.status < 0:
+                    break
         raw.clock, raw.count, raw.n_columns, raw.n_sets = last, matcher.m.n_matches, f.outs.n, f.out_sets.n
         raw.outs = matcher.m.outs
         matcher.m.outs = NULL

@@ -91,6 +91,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     buf = &m.bufs[m.slot_buf[level.slot]]
     b = scope[0]
     narrow(m, level, &b)
+    if k == f.beyond_level:
+        beyond_previous(m, f, &b)
     lo, hi = level.hint_lo, level.hint_hi
     interval(m, buf, &b, &lo, &hi)
     level.hint_lo, level.hint_hi = lo, hi
@@ -127,7 +129,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         if r < 0:
             return r
         row = buf.row[inside(buf, i)]
-        good = True
+        good = k > 0 or f.exact.n == 0 or can_fill(m, f, buf.ts[i])
         for j in range(level.distinct.n):
             if row_of(m, level.distinct.v[j]) == row:
                 good = False
@@ -180,7 +182,7 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
     cdef int i, r
     if f.root:
         extent(m, f)
-        if f.held and not (over(m, f, &m.now) and (m.end_row >= m.before.row or not over(m, f, &m.before))):
+        if f.held and not is_released(m, f):
             return 0
     f.whole += 1
     for i in range(f.negs.n):
@@ -213,53 +215,6 @@ cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
     m.start_pos, m.end_pos = min(m.start_pos, b.pos[i]), max(m.end_pos, b.pos[i])
     m.end_row = max(m.end_row, b.row[i])
 
-
-cdef bint over(Machine* m, Flat* f, Moment* t) noexcept nogil:
-    """Whether at that moment no later event could violate the match or enlarge a set of it."""
-    cdef int i, j
-    cdef bint closed
-    for i in range(f.all_negs.n):
-        if not out_of_reach(m, &m.negs[f.all_negs.v[i]], t):
-            return False
-    for i in range(f.holds_sets.n):
-        closed = False
-        for j in range(m.sets[f.holds_sets.v[i]].wins.n):
-            closed = closed or window_over(m, &m.wins[m.sets[f.holds_sets.v[i]].wins.v[j]], t)
-        if not closed:
-            return False
-    return True
-
-
-cdef bint out_of_reach(Machine* m, Neg* g, Moment* t) noexcept nogil:
-    """Whether no event from that moment on can lie in a negation's scope."""
-    cdef int64_t after = INT64_MIN, unused = 0
-    if g.right == 0 or edge(m, g.before, g.n_before, False, &unused):
-        return True
-    if g.right == 1:
-        return past(t, m.count_window, m.start_pos if m.count_window else m.start_ts, m.window_size)
-    if m.count_window or t.ts > m.end_ts:
-        return True
-    return not m.by_arrival and edge(m, g.after, g.n_after, True, &after) and after >= m.end_ts
-
-
-cdef inline bint past(Moment* t, bint count, int64_t start, int64_t size) noexcept nogil:
-    return (t.pos if count else t.ts) > sat_add(start, size) or (t.pos if count else t.ts) == INT64_MAX
-
-
-cdef bint window_over(Machine* m, Win* w, Moment* t) noexcept nogil:
-    """Whether a window around what is bound of it takes in no event from that moment on."""
-    cdef int64_t least = INT64_MAX
-    cdef int i
-    cdef Set* s
-    cdef Buf* b
-    for i in range(w.slots.n):
-        least = min(least, place_of(m, w.slots.v[i], w.count))
-    for i in range(w.sets.n):
-        s = &m.sets[w.sets.v[i]]
-        b = &m.bufs[m.slot_buf[s.slot]]
-        if s.n:
-            least = min(least, (b.pos if w.count else b.ts)[inside(b, element(s, 0))])
-    return past(t, w.count, least, w.size)
 
 # negations
 

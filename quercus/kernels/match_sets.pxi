@@ -20,6 +20,8 @@ cdef int complete(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
             s.n += 1
     if f.sets.n == 0:
         return finish(m, f)
+    if f.pivot_set >= 0 and not can_begin(m, f):
+        return 0
     if f.sets.n == 1 and f.n_pairs == 0:
         s = &m.sets[f.sets.v[0]]
         if s.preds.n == 0 and s.distinct.n == 0:

@@ -112,6 +112,7 @@ class Engine:
         """What all streams of a plan have in common, and none changes."""
         others, tree = set(self.__dict__), plan.tree
         flats = flatten(tree.root, tree.window)
+        self.alternatives = len(flats)
         self.specs = buffer_specs(flats, tree)
         self.names = variables_of(flats, tree)
         self.requests = list(dict.fromkeys(b.accepts for b in self.specs))
@@ -119,16 +120,18 @@ class Engine:
         self.count = tree.window.kind == "count"
         compiler = Compiler(tree, plan.schema, self.specs, key_holds=False, trees=False)
         searches: list[tuple[int, int, str, int]] = []
-        modes = set()
-        for f, v in all_variants(flats, count=self.count):
+        moments = set()  # when matches may come: the modes, and whether each is asked
+        back = False
+        for f, v in all_variants(flats, count=self.count, strict=plan.schema.ties != "arrival"):
             plain = compiler.flat(f, {}, root=True, variant=evolve(v, chain=False))
             chain = -1
-            if v.mode in ("last", "delayed") and not v.rivals:
+            if v.chain and v.mode in ("last", "delayed") and not v.rivals:
                 made = compiler.flat(f, {}, root=True, variant=v)
                 chain = made if compiler.program.flats[made].chain is not None else -1
-            level = compiler.program.flats[plain].levels[0] if v.pivot is not None else None
-            searches.append((plain, chain, v.mode, -1 if level is None else compiler.program.slots[level.slot]))
-            modes.add(v.mode)
+            level = compiler.program.flats[plain].levels[0]
+            searches.append((plain, chain, v.mode, compiler.program.slots[level.slot]))
+            moments.add((v.mode, v.asks))
+            back = back or v.reaches_back or (v.mode == "first" and looks_back(f))
         self.program: Program = compiler.program
         self.program.build_indexes = NEVER  # over buffers that change with every batch
         self.searches = searches
@@ -141,10 +144,9 @@ class Engine:
             [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
         ]
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
-        back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
         self.reach = self.program.window_size * (2 if back else 1)
         self.distinct = repeats(tree.root)
-        self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
+        self.remembers = self.distinct and moments not in ({("last", False)}, {("first", False)})
         return {name: value for name, value in self.__dict__.items() if name not in others}
 
     @property
@@ -228,7 +230,7 @@ class Engine:
         """What routes record batches of a schema, if they need no other look."""
         names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
         plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
-        single = len(self.searches) == 1 and all(len(b.accepts) == 1 for b in self.specs)
+        single = self.alternatives == 1 and all(len(b.accepts) == 1 for b in self.specs)
         if not (plain and single and not self.remembers and Router.can(names)):
             return None
         if not conforms(schema, self.schema, self._columns):

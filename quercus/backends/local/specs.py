@@ -173,6 +173,18 @@ class JoinSpec:
 
 
 @define
+class HeldSpec:
+    """Of a stream: each match is asked whether its moment has come, and who finds it first (release.py)."""
+
+    sets: list[int]  # that can grow
+    ending: int = 0  # the search from the last event that comes first: none, last, delayed, exact, any
+    earlier: list[int] = field(factory=list)  # the windows whose searches come first
+    exact: list[int] = field(factory=list)  # buffers: in one of them a match begins that fills the window
+    pivot: int = -1  # the set whose first element is the pivot
+    beyond: int = -1  # the level that must be out of the window of an element before that one
+
+
+@define
 class FlatSpec:
     root: bool
     levels: list[LevelSpec] = field(factory=list)
@@ -190,7 +202,9 @@ class FlatSpec:
     jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
     pointed: list[int] = field(factory=list)  # the negations that became limits
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
-    held: list[int] | None = None  # a match is asked whether it is decided: these sets can grow
+    due: int = -1  # of a stream: the window whose end is waited for
+    pivot: tuple[str, int] | None = None  # of a stream: a set, and the slot of its first element, which is bound first
+    held: HeldSpec | None = None
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
