@@ -39,11 +39,16 @@ cdef class Block:
 cdef object adopt(void* data, Py_ssize_t n, size_t room):
     """An array of the n integers in memory that `take` gave, `room` bytes in all; gives it back in the end."""
     cdef Block b = Block.__new__(Block)
-    cdef cnp.npy_intp size = n
     b.data, b.room = data, room
+    return numbers(b, n)
+
+
+cdef object numbers(Block b, Py_ssize_t n):
+    """An array of the first n integers of a block."""
+    cdef cnp.npy_intp size = n
     if n == 0:
         return np.empty(0, dtype=np.int64)
-    made = cnp.PyArray_SimpleNewFromData(1, &size, cnp.NPY_INT64, data)
+    made = cnp.PyArray_SimpleNewFromData(1, &size, cnp.NPY_INT64, b.data)
     Py_INCREF(b)  # the array takes it
     cnp.PyArray_SetBaseObject(made, b)
     return made
@@ -71,12 +76,10 @@ def extended(array, Py_ssize_t n):
     ((2,), [0, 1, 2])
     """
     cdef Block b
-    owner = array.base.obj if isinstance(array.base, memoryview) else array.base
-    if isinstance(owner, Block):
-        b = owner
-        if n * sizeof(int64_t) <= b.room and <size_t> array.ctypes.data == <size_t> b.data:
-            b.size = n * sizeof(int64_t)
-            return np.frombuffer(b, dtype=np.int64) if n else np.empty(0, dtype=np.int64)
+    if isinstance(array.base, Block):
+        b = array.base
+        if n * sizeof(int64_t) <= b.room and <size_t> cnp.PyArray_DATA(array) == <size_t> b.data:
+            return numbers(b, n)
     made = empty(n)
     made[:len(array)] = array
     return made
