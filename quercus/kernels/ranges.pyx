@@ -17,8 +17,9 @@ cdef int check(Py_ssize_t size, const int64_t[::1] starts, const int64_t[::1] en
     cdef Py_ssize_t i
     cdef bint sound = starts.shape[0] == ends.shape[0]
     if sound:
-        for i in range(starts.shape[0]):
-            sound = sound and 0 <= starts[i] <= ends[i] <= size
+        with nogil:
+            for i in range(starts.shape[0]):
+                sound &= (starts[i] >= 0) & (starts[i] <= ends[i]) & (ends[i] <= size)
     if not sound:
         raise ValueError("a range that is none")
     return 0
@@ -43,8 +44,9 @@ def elements(const int64_t[::1] values, const int64_t[::1] starts, const int64_t
     """
     cdef Py_ssize_t i, at = 0, total = 0
     check(values.shape[0], starts, ends)
-    for i in range(starts.shape[0]):
-        total += ends[i] - starts[i]
+    with nogil:
+        for i in range(starts.shape[0]):
+            total += ends[i] - starts[i]
     found = empty(total)
     if total == 0:
         return found
