@@ -293,7 +293,7 @@ class Feed:
     def step(
         self, ts: list[int | None], types: list[bytes | None], place: int, clock: int, reach: int, max_matches: int
     ) -> tuple[int, Found] | None:
-        """Append a batch, run the searches of the one alternative over it, and purge; the last time, and what was found.
+        """Append a batch, run the searches of the alternative over it, and purge; the last time, and what was found.
 
         None, where the batch must be looked at more closely. If the status is not OK, it is to be taken back by undo().
         """
@@ -313,7 +313,10 @@ class Feed:
             more = self.matcher.run(number, (clock, place, place), (last, next_, next_), left, -1)
             status = status or more[0]
             columns = [np.concatenate(both) for both in zip(columns, more[1], strict=True)]
-            sets = [(np.concatenate([a, b[1:] + a[-1]]), np.concatenate([x, y])) for (a, x), (b, y) in zip(sets, more[2], strict=True)]
+            sets = [
+                (np.concatenate([a, b[1:] + a[-1]]), np.concatenate([x, y]))
+                for (a, x), (b, y) in zip(sets, more[2], strict=True)
+            ]
         if status == OK:
             self.matcher.commit(last - reach, next_ - reach, False)
         return last, (status, columns, sets)

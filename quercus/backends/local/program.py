@@ -195,13 +195,15 @@ class Compiler:
             [windows[i][1] for i in v.earlier],
             [names[name].buffer for name in v.exact],
         )
-        if spec.pivot is not None:
-            spec.held.pivot = names[v.pivot].set if names[v.pivot].set is not None else -1
-            s = self.program.sets[spec.held.pivot]
-            if v.mode == "first" and len(s.windows) == len(spec.sets) == 1 and not (s.preds or s.distinct or spec.pairs):
-                after = [n for n in names.values() if (v.pivot, n.var) in f.before]
-                last = {n.slots[-1] for n in after if n.slots and _is_last(n.var, f, names)}
-                spec.held.beyond = next((i for i, level in enumerate(spec.levels) if level.slot in last), -1)
+        number = names[v.pivot].set
+        if spec.pivot is None or number is None:
+            return
+        spec.held.pivot, own = number, self.program.sets[number]
+        alone = len(own.windows) == len(spec.sets) == 1 and not (own.preds or own.distinct or spec.pairs)
+        if v.mode == "first" and alone:
+            after = [n for n in names.values() if (v.pivot, n.var) in f.before]
+            last = {n.slots[-1] for n in after if n.slots and _is_last(n.var, f, names)}
+            spec.held.beyond = next((i for i, level in enumerate(spec.levels) if level.slot in last), -1)
 
     def _sets(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
         types = {b.var: set(b.accepts) for b in f.buffers}

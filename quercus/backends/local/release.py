@@ -105,14 +105,16 @@ def _growing(f: Flat) -> list[str]:
 
 
 def _holds(f: Flat) -> list[set[int]]:
-    """What the matches of an alternative may wait for, but for their own end: for each hold, the windows that end it."""
+    """What matches may wait for, but for their own end: for each hold, the windows that end it."""
     found = [{len(f.windows) - 1} for g in f.negations if _right(g, f) == "window"]
     return found + [{i for i, (covered, _) in enumerate(f.windows) if s in covered} for s in _growing(f)]
 
 
 def _waits(f: Flat) -> bool:
     """Whether a hold lasts as long as the query's window, unless strict order leaves no time before its end."""
-    if any(_right(g, f) == "window" and not any(v in f.variables for k in g.scope.before for v in k) for g in f.negations):
+    if any(
+        _right(g, f) == "window" and not any(v in f.variables for k in g.scope.before for v in k) for g in f.negations
+    ):
         return True
     alone = [s for s in _growing(f) if not any((s, o.var) in f.before for o in _sets(f))]
     return any(sum(s in covered for covered, _ in f.windows) == 1 for s in alone)
