@@ -16,6 +16,7 @@ OPS: list[str]
 GROUP_FUNCTIONS: tuple[str, ...]
 
 Sets = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # match i has rows[starts[i]:ends[i]]
+
 def limit_width(most: int) -> int: ...
 
 class Matcher:

@@ -309,13 +309,13 @@ class Feed:
         last, next_ = times[-1], place + len(times)
         status, columns, sets = self.matcher.run(0, (clock, place, place), (last, next_, next_), max_matches, -1)
         for number in range(1, len(self.matcher.searches)):
-            left = max_matches - (len(columns[0]) if columns else len(sets[0][0]) - 1)
+            left = max_matches - (len(columns[0]) if columns else len(sets[0][0]))
             more = self.matcher.run(number, (clock, place, place), (last, next_, next_), left, -1)
             status = status or more[0]
             columns = [np.concatenate(both) for both in zip(columns, more[1], strict=True)]
             sets = [
-                (np.concatenate([a, b[1:] + a[-1]]), np.concatenate([x, y]))
-                for (a, x), (b, y) in zip(sets, more[2], strict=True)
+                (np.concatenate([a, b + len(x)]), np.concatenate([c, d + len(x)]), np.concatenate([x, y]))
+                for (a, c, x), (b, d, y) in zip(sets, more[2], strict=True)
             ]
         if status == OK:
             self.matcher.commit(last - reach, next_ - reach, False)
