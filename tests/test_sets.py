@@ -41,7 +41,7 @@ def written(monkeypatch: pytest.MonkeyPatch, query: str, table: pa.Table, **opti
     def watched(self: threads.Matchers, *given: Any) -> Any:
         found = run(self, *given)
         buffers.extend(b.row for b in self.data.buffers)
-        outputs.extend(s for _, _, sets in found for s in sets)
+        outputs.extend(found[2])
         return found
 
     monkeypatch.setattr(threads.Matchers, "run", watched)
