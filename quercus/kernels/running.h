@@ -39,6 +39,7 @@ typedef struct {
     const uint8_t *symbol;
     const uint8_t *mark;
     const int64_t *at;       /* time or position, ascending in a segment */
+    const int64_t *row;      /* of the stream: which of two ends of different segments is earlier */
     const int32_t *group;    /* of an event that ends matches: whose total it adds to; NULL: 0 */
     const int64_t *integer;  /* values of the role `role` */
     const double *real;

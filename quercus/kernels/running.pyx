@@ -36,6 +36,7 @@ cdef extern from "running.h":
         const uint8_t* symbol
         const uint8_t* mark
         const int64_t* at
+        const int64_t* row
         const int32_t* group
         const int64_t* integer
         const double* real
@@ -113,7 +114,6 @@ cdef class Automaton:
     """States, gaps and symbols as arrays: see running.h for what each holds."""
 
     cdef run_automaton made
-    cdef int ends
     cdef object kept
 
     def __init__(self, int states, gaps, symbols):
@@ -229,6 +229,7 @@ cdef class Automaton:
         cdef const uint8_t[::1] symbol = events.symbol
         cdef const uint8_t[::1] mark = events.mark
         cdef const int64_t[::1] at = events.at
+        cdef const int64_t[::1] row = events.row
         cdef const int32_t[::1] group
         cdef const int64_t[::1] integers
         cdef const double[::1] reals
@@ -241,12 +242,12 @@ cdef class Automaton:
         cdef int64_t[::1] to_first = first
         if n == 0:
             return first
-        if mark.shape[0] != n or at.shape[0] != n or mark[0] != 3:
+        if mark.shape[0] != n or at.shape[0] != n or row.shape[0] != n or mark[0] != 3:
             raise ValueError("columns of different lengths")
         if self.made.symbols == 0 or np.max(events.symbol) >= self.made.symbols:
             raise ValueError("a symbol that is not known")
         given.count, given.window, given.role = n, events.window, role
-        given.symbol, given.mark, given.at = &symbol[0], &mark[0], &at[0]
+        given.symbol, given.mark, given.at, given.row = &symbol[0], &mark[0], &at[0], &row[0]
         given.group, given.integer, given.real = NULL, NULL, NULL
         if events.group is not None:
             group = events.group

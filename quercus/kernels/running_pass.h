@@ -260,7 +260,7 @@ static int RUN(run)(const run_automaton *a, const run_events *e, RUN_TOTAL *tota
             if (RUN(some)(sum)) {
                 int64_t to = e->group == NULL ? 0 : e->group[i];
                 w.bad |= RUN(total)(totals + to, sum);
-                if (found[to] < 0) found[to] = i;
+                if (found[to] < 0 || e->row[i] < e->row[found[to]]) found[to] = i;
             }
 #ifdef RUN_EACH
             if (each != NULL) each[i] = sum;

@@ -41,6 +41,7 @@ class Entries:
     row: Index  # the position in the stream
     window: int
     symbol: NDArray[np.uint8]
+    segment: Index | None = None  # the segment, counted from 1, of those that hold any event; for GROUPBY
     group: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
@@ -49,7 +50,8 @@ class Entries:
     def some(self, kept: Index, mask: Index, symbol: NDArray[np.uint8]) -> Entries:
         """Some of the events, by their places, with other roles."""
         mark = _marks(self.mark, kept)
-        return Entries(mask, mark, self.at[kept], self.row[kept], self.window, symbol)
+        segment = None if self.segment is None else self.segment[kept]
+        return Entries(mask, mark, self.at[kept], self.row[kept], self.window, symbol, segment)
 
 
 @frozen(eq=False)
@@ -156,7 +158,8 @@ class Alternative:
             mask, at, row = mask[::-1].copy(), -at[::-1], row[::-1].copy()
             mark = backwards(mark)
         window = tree.window.size - 1 if counted else tree.window.size
-        return Entries(mask, mark, at, row, min(window, 2**64 - 1), self.symbols_of(mask))
+        segment = np.cumsum(mark == 3) if self.plan.query.group_by else None
+        return Entries(mask, mark, at, row, min(window, 2**64 - 1), self.symbols_of(mask), segment)
 
     def symbols_of(self, mask: Index) -> NDArray[np.uint8]:
         if len(self.merged) <= _FEW:
@@ -260,7 +263,8 @@ class Alternative:
         there = np.flatnonzero((np.diff(self.starts[self.merged], axis=1) > 0).any(axis=0))
         if self.how.backwards:
             there = there[::-1]
-        segment = there[np.cumsum(e.mark == 3)[at] - 1] if len(at) else at
+        assert e.segment is not None
+        segment = there[e.segment[at] - 1] if len(at) else at
         return rows[np.minimum(starts[segment], len(rows) - 1)]
 
     def _first_ends(
