@@ -171,35 +171,85 @@ static inline int total_min(int64_t *to, int64_t a) { if (a < *to) *to = a; retu
 #undef RUN_VALUE
 #undef RUN_TOTAL
 
+/* Counts of a row of plain leaves without equal times: what comes adds, what leaves subtracts. count[j][i] is the number
+   of ways to bind components i to j in the window. */
+
+#define RUN_LEAVES 8
+
+static inline __attribute__((always_inline)) int run_row(const run_events *e, const int32_t *component, int leaves,
+                                                         wide_count *total) {
+    uint64_t count[RUN_LEAVES + 1][RUN_LEAVES + 1] = {{0}}; /* count[0]: nothing bound yet */
+    uint64_t one[RUN_LEAVES + 1][RUN_LEAVES + 1] = {{0}};
+    int64_t low = 0;
+    int bad = 0;
+    for (int j = 0; j < leaves; j++) one[j + 1][j] = 1;
+    for (int64_t i = 0; i < e->count; i++) {
+        if (e->mark[i] & RUN_SEGMENT) {
+            memset(count, 0, sizeof count);
+            low = i;
+        }
+        while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) {
+            int c = component[e->symbol[low++]];
+            for (int j = 1; j < leaves; j++) count[j][c] -= count[j][c + 1] + one[j][c];
+        }
+        int c = component[e->symbol[i]] + 1;
+        if (c == leaves) {
+            *total += leaves > 1 ? count[leaves - 1][0] : 1;
+            continue;
+        }
+        for (int k = 0; k < leaves - 1; k++) bad |= __builtin_add_overflow(count[c][k], count[c - 1][k] + one[c][k], &count[c][k]);
+        if (bad) return RUN_TOO_LARGE;
+    }
+    return RUN_OK;
+}
+
+static int run_row_of(const run_events *e, const int32_t *component, int leaves, wide_count *total) {
+    switch (leaves) {
+        case 2: return run_row(e, component, 2, total);
+        case 3: return run_row(e, component, 3, total);
+        case 4: return run_row(e, component, 4, total);
+        default: return run_row(e, component, leaves, total);
+    }
+}
+
 /* Merging sorted buffers: each event once, with the buffers that hold it as bits */
 
 typedef struct { const int64_t *row, *at, *ts; const int64_t *starts; } run_buffer;
 
 static int64_t run_merge(const run_buffer *b, int buffers, int64_t segments, int ties, int64_t *mask, uint8_t *mark,
                          int64_t *at, int64_t *row) {
-    int64_t n = 0, head[64], end[64];
+    int64_t n = 0, head[64], end[64], next_row[64];
     for (int64_t s = 0; s < segments; s++) {
         int64_t before = 0;
         uint8_t next = RUN_GROUP | RUN_SEGMENT;
-        for (int k = 0; k < buffers; k++) { head[k] = b[k].starts[s]; end[k] = b[k].starts[s + 1]; }
+        for (int k = 0; k < buffers; k++) {
+            head[k] = b[k].starts[s];
+            end[k] = b[k].starts[s + 1];
+            next_row[k] = head[k] < end[k] ? b[k].row[head[k]] : INT64_MAX;
+        }
         for (;;) {
-            int64_t least = INT64_MAX, bits = 0, ts = 0;
-            int from = -1;
-            for (int k = 0; k < buffers; k++) {
-                int64_t r = head[k] < end[k] ? b[k].row[head[k]] : INT64_MAX;
-                if (r < least) { least = r; bits = (int64_t)1 << k; from = k; }
-                else if (r == least && from >= 0) bits |= (int64_t)1 << k;
+            int64_t least = next_row[0];
+            for (int k = 1; k < buffers; k++) least = next_row[k] < least ? next_row[k] : least;
+            if (least == INT64_MAX) break;
+            int64_t bits = 0;
+            int from = 0;
+            for (int k = buffers - 1; k >= 0; k--) {
+                int is = next_row[k] == least;
+                bits |= (int64_t)is << k;
+                from = is ? k : from;
             }
-            if (from < 0) break;
-            ts = b[from].ts[head[from]];
+            int64_t ts = b[from].ts[head[from]];
             mask[n] = bits;
             row[n] = least;
             at[n] = b[from].at[head[from]];
-            mark[n] = next & RUN_SEGMENT ? next : (!ties || ts != before ? RUN_GROUP : 0);
+            mark[n] = next | (!ties | (ts != before));
             next = 0;
             before = ts;
             n++;
-            for (int k = 0; k < buffers; k++) head[k] += bits >> k & 1;
+            for (int k = 0; k < buffers; k++) {
+                head[k] += bits >> k & 1;
+                next_row[k] = head[k] < end[k] ? b[k].row[head[k]] : INT64_MAX;
+            }
         }
     }
     return n;

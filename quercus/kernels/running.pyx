@@ -55,6 +55,11 @@ cdef extern from "running.h":
     int run_f64(...) noexcept nogil
     int run_min(...) noexcept nogil
     void run_reach(const uint8_t*, const int64_t*, int64_t, uint64_t, int64_t*) noexcept nogil
+    ctypedef struct wide_count:
+        pass
+    int run_row_of(const run_events*, const int32_t*, int, wide_count*) noexcept nogil
+    cdef enum:
+        RUN_LEAVES
     int64_t run_merge(const run_buffer*, int, int64_t, int, int64_t*, uint8_t*, int64_t*, int64_t*) noexcept nogil
 
 MOST_STATES = 62
@@ -115,6 +120,7 @@ cdef class Automaton:
 
     cdef run_automaton made
     cdef object kept
+    cdef object component   # of each symbol of a row of plain leaves; None: it is more than that
 
     def __init__(self, int states, gaps, symbols):
         """`gaps`: (first state, size, moves as 8 lists of places). `symbols`: (edges, stays), each a list of tuples.
@@ -162,6 +168,11 @@ cdef class Automaton:
             "kind": np.array([*kinds, 0], np.uint8),
         }
         self.kept = arrays
+        simple = states == len(gaps) <= RUN_LEAVES and all(
+            not waits and len(own) == 1 and own[0][1] == (own[0][0] + 1 if own[0][0] + 1 < states else -1)
+            for own, waits in symbols
+        )
+        self.component = np.array([own[0][0] for own, _ in symbols] + [0], np.int32) if simple else None
         self.made.states, self.made.gaps, self.made.symbols = states, len(gaps), len(symbols)
         self.made.top = _address(arrays["top"])
         self.made.base = _address(arrays["base"])
@@ -180,7 +191,11 @@ cdef class Automaton:
         """The number of matches of each group, and the first event that ended one (-1: none). OverflowError beyond
         128 bits.
         """
-        return self._integers((0, 1), events, groups, -1, None, signed=False)
+        if self.component is not None and events.group is None and groups == 1 and np.all(events.mark):
+            kinds = (6, 0, 1)
+        else:
+            kinds = (0, 1)
+        return self._integers(kinds, events, groups, -1, None, signed=False)
 
     def sums(self, events, groups, int role, const int64_t[::1] values):
         """Of all matches of each group, the sum of the values of what has the role."""
@@ -237,6 +252,7 @@ cdef class Automaton:
         cdef run_events given
         cdef int64_t n = symbol.shape[0]
         cdef int64_t* into = NULL
+        cdef const int32_t[::1] component
         cdef int status = RUN_OK
         first = np.full(max(groups, 1), -1, np.int64)
         cdef int64_t[::1] to_first = first
@@ -269,8 +285,12 @@ cdef class Automaton:
             if out.shape[0] != n:
                 raise ValueError("not a place for each event")
             into = &out[0]
+        if kind == 6:
+            component = self.component
         with nogil:
-            if kind == 0:
+            if kind == 6:
+                status = run_row_of(&given, &component[0], self.made.states, <wide_count*> totals)
+            elif kind == 0:
                 status = run_u64(&self.made, &given, totals, &to_first[0], into)
             elif kind == 1:
                 status = run_u128(&self.made, &given, totals, &to_first[0], into)

@@ -28,6 +28,7 @@ from quercus.kernels import running
 from quercus.plan import Plan
 
 Index = NDArray[np.int64]
+_NONE = np.empty(0, np.int64)
 _FEW = 12  # buffers whose combinations are looked up in a table
 
 
@@ -219,7 +220,7 @@ class Alternative:
 
     def found(self, e: Entries, a: running.Automaton) -> list[Found]:
         """The groups of some entries that have matches, each with its place in the answer."""
-        at = self.ends(e)
+        at = self.ends(e) if self.plan.query.group_by else _NONE
         e, shown, count = self._grouped(e, at)
         counts, first = a.count(e, count)
         if self.how.backwards and self.plan.query.group_by:
