@@ -1,4 +1,4 @@
-"""Random AGG queries with streams: sequences with sets, negations and ANDs at every place, keys, groups, ties, nulls."""
+"""Random AGG queries with streams: sets, negations and ANDs at every place, keys, groups, ties, nulls."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def case(seed: int, length: int | None = None) -> Case:
     where = ""
     if r.random() < 0.3:
         where = f" WHERE {r.choice([*plain, *sets])}.v {r.choice(['>', '<>', '<='])} {r.randint(0, 1)}"
-    by = [f"{r.choice(plain or ['a'])}.{r.choice(['id', 'id', 's', 's', 'f', 'b', 'v', 'ts', 'type'])}" for _ in range(2)]
+    by = [
+        f"{r.choice(plain or ['a'])}.{r.choice(['id', 'id', 's', 's', 'f', 'b', 'v', 'ts', 'type'])}" for _ in range(2)
+    ]
     count = r.choice((0, 1, 1, 1, 2)) if plain else 0
     groups = f" GROUPBY {', '.join(dict.fromkeys(by[:count]))}" if count else ""
     window = f"{r.randint(2, 12)}" + r.choice(("", "", " EVENTS"))

@@ -70,7 +70,9 @@ def test_queries_of_every_kind_give_the_same_either_way(first: int) -> None:
     for sample, query in generate.valid(range(first, first + 100)):
         if query.aggregates or query.returns:
             continue
-        text = f"{sample.query} AGG COUNT(*) AS n, {', '.join(f'COUNT({v.var}), SUM({v.var}.v)' for v in query.variables)}"
+        text = (
+            f"{sample.query} AGG COUNT(*) AS n, {', '.join(f'COUNT({v.var}), SUM({v.var}.v)' for v in query.variables)}"
+        )
         plan = qc.compile(text, sample.schema())
         events = table_of(sample.events)
         got, want = (run_plan(plan, events, Limits(), listed=k).to_arrow() for k in (False, True))
@@ -116,7 +118,7 @@ def test_sums_beyond_64_bits_are_exact() -> None:
 
 def test_counts_beyond_38_digits_are_refused() -> None:
     leaves = ", ".join(f"A a{i}" for i in range(30))
-    with pytest.raises(LimitExceeded, match="38 digits|10\\*\\*38"):
+    with pytest.raises(LimitExceeded, match=r"38 digits|10\*\*38"):
         counted(f"PATTERN SEQ({leaves}) AGG COUNT(*) AS n WITHIN 100000", "A" * 2000)
 
 
@@ -181,7 +183,15 @@ def test_random_groups_of_many_keys() -> None:
         "id": [r.randint(0, 200) for _ in range(n)],
         "v": [r.randint(0, 40) for _ in range(n)],
     }
-    for by in ("", "GROUPBY a.id", "GROUPBY a.v", "GROUPBY b.v", "GROUPBY c.v", "GROUPBY b.v, c.id", "GROUPBY a.id, c.v"):
+    for by in (
+        "",
+        "GROUPBY a.id",
+        "GROUPBY a.v",
+        "GROUPBY b.v",
+        "GROUPBY c.v",
+        "GROUPBY b.v, c.id",
+        "GROUPBY a.id, c.v",
+    ):
         text = f"PATTERN SEQ(A a, B b, C c, [id]) {by} AGG COUNT(*) AS n, SUM(b.v) AS s, MAX(a.ts) AS m WITHIN 900"
         plan = qc.compile(text, SCHEMA)
         assert plan.tree.aggregation is not None

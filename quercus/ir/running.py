@@ -38,7 +38,7 @@ class Block:
 
 @frozen
 class Gap:
-    """What may stand between two blocks: a set, and negated leaves before and after it (before, where there is none)."""
+    """What may stand between two blocks: a set, and negated leaves before and after it (before, if there is none)."""
 
     set: t.Buffer | None = None
     before: tuple[t.Buffer, ...] = ()

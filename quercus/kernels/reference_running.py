@@ -99,6 +99,6 @@ class Automaton:
                 if place < 0:
                     continue
                 to = first + place
-                s += n * added[g] if flags[g] & 1 else 0  # noqa: PLW2901
+                s += n * added[g] if flags[g] & 1 else 0
             new[to] = (new[to][0] + n, new[to][1] + s)
         return new

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from attrs import frozen
 
@@ -71,7 +71,7 @@ def _counted(size: int, inside: int, exits: list[int], done: int, role: int) -> 
     """A leaf of `size` events, which may have equal times among themselves."""
     steps = [*range(inside, inside + size - 1), done]
     edges = [(e, steps[0], role, 0) for e in exits]
-    return edges + [(a, b, role, 1) for a, b in zip(steps, steps[1:], strict=False)]
+    return edges + [(a, b, role, 1) for a, b in pairwise(steps)]
 
 
 def _unordered(

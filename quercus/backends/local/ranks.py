@@ -47,4 +47,3 @@ def ranked(values: Values, function: str) -> tuple[Index, Callable[[int], Any]]:
 
 def _without_nulls(numbers: Index, values: Values) -> Index:
     return numbers if values.valid is None else np.where(values.valid, numbers, _NO_VALUE)
-

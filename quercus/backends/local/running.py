@@ -266,7 +266,7 @@ class Alternative:
             there = there[::-1]
         assert e.segment is not None
         segment = there[e.segment[at] - 1] if len(at) else at
-        return rows[np.minimum(starts[segment], len(rows) - 1)]
+        return np.asarray(rows[np.minimum(starts[segment], len(rows) - 1)])
 
     def _first_ends(
         self, e: Entries, a: running.Automaton, at: Index, count: int

@@ -31,12 +31,12 @@ def apart(alt: Alternative) -> list[Found]:
     code_of[places] = codes
     low, high = _reach(e)
     order = np.argsort(codes, kind="stable")
-    bounds = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]]) if len(codes) else []
+    bounds = np.flatnonzero(np.diff(codes[order])) + 1
     made: list[tuple[int, Found]] = []
     bit = 1 << alt.bits[role]
     known = 0
     automaton = None
-    for own in np.split(places[order], bounds[1:]) if len(codes) else []:
+    for own in np.split(places[order], bounds) if len(codes) else []:
         code = int(code_of[own[0]])
         kept = _near(low[own], high[own] + 1)
         mask = np.where(code_of[kept] == code, e.mask[kept], e.mask[kept] & ~bit)
@@ -46,8 +46,7 @@ def apart(alt: Alternative) -> list[Found]:
             automaton, known = alt.automaton(), len(alt.symbols)
         for g in alt.found(some, automaton):
             values = (
-                int(e.row[own[0]]) if c in columns else s
-                for c, s in zip(alt.plan.query.group_by, g.shown, strict=True)
+                int(e.row[own[0]]) if c in columns else s for c, s in zip(alt.plan.query.group_by, g.shown, strict=True)
             )
             made.append((code, evolve(g, shown=tuple(values))))
     return _in_order(alt, made, code_of, low, role)
@@ -70,9 +69,7 @@ def _near(begin: Index, end: Index) -> Index:
     return np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
 
 
-def _in_order(
-    alt: Alternative, made: list[tuple[int, Found]], code_of: Index, low: Index, role: int
-) -> list[Found]:
+def _in_order(alt: Alternative, made: list[tuple[int, Found]], code_of: Index, low: Index, role: int) -> list[Found]:
     by_end: dict[int, list[tuple[int, Found]]] = {}
     for code, g in made:
         by_end.setdefault(g.order[0], []).append((code, g))
@@ -118,9 +115,11 @@ def _least_bindings(alt: Alternative, code_of: Index, low: int, end: int, role: 
                 flags[gap] = flags.get(gap, 0) | flag
                 if flag == SET and gap not in first:
                     first[gap] = (row, slot[r.leaf.var])
-        for key, b in more:
-            into, k = (ended, key[1]) if key[0] == END else (fresh, key)
-            into[k] = min(into.get(k, b), b)  # type: ignore[index, call-overload]
+        for (target, code), b in more:
+            if target == END:
+                ended[code] = min(ended.get(code, b), b)
+            else:
+                fresh[target, code] = min(fresh.get((target, code), b), b)
     return ended
 
 
@@ -147,7 +146,7 @@ def _closed(
                 place = moves[flags[gap]][state - begin]
                 to = begin + place if place >= 0 else END
                 if gap in first and to != END:
-                    b = _bound(b, first[gap][1], first[gap][0])  # noqa: PLW2901
+                    b = _bound(b, first[gap][1], first[gap][0])
         if to != END:
             new[to, code] = min(new.get((to, code), b), b)
     return new
