@@ -255,6 +255,38 @@ static int64_t run_merge(const run_buffer *b, int buffers, int64_t segments, int
     return n;
 }
 
+/* The same of one segment and up to eight buffers whose rows, from `first` on, are dense: a byte for each row tells who
+   holds it. `held` is zeroed, has a byte for each row and seven more. */
+
+static int64_t run_merge_dense(const run_buffer *b, int buffers, const int64_t *counts, int ties, int64_t first,
+                               int64_t span, uint8_t *held, int64_t *mask, uint8_t *mark, int64_t *at, int64_t *row) {
+    int64_t n = 0, head[8] = {0}, before = 0;
+    for (int k = 0; k < buffers; k++)
+        for (int64_t i = 0; i < counts[k]; i++) {
+            RUN_CHECK(b[k].row[i] >= first && b[k].row[i] - first < span);
+            held[b[k].row[i] - first] |= 1 << k;
+        }
+    for (int64_t from = 0; from < span; from += 8) {
+        uint64_t word;
+        memcpy(&word, held + from, 8);
+        while (word) {
+            int place = __builtin_ctzll(word) >> 3, bits = word >> (8 * place) & 255, owner = __builtin_ctz(bits);
+            int64_t ts = b[owner].ts[head[owner]];
+            word &= ~((uint64_t)255 << (8 * place));
+            mask[n] = bits;
+            row[n] = first + from + place;
+            at[n] = b[owner].at[head[owner]];
+            mark[n] = !ties | (ts != before);
+            before = ts;
+            n++;
+            if (bits & (bits - 1)) for (int k = 0; k < buffers; k++) head[k] += bits >> k & 1;
+            else head[owner]++;
+        }
+    }
+    if (n) mark[0] = RUN_GROUP | RUN_SEGMENT;
+    return n;
+}
+
 /* Of each event, the first of its segment that is in a window with it. */
 
 static void run_reach(const uint8_t *mark, const int64_t *at, int64_t count, uint64_t window, int64_t *low) {

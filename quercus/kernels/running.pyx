@@ -8,11 +8,12 @@ number of matches. Counts and integer sums are exact: in 64 bits, and again in 1
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from quercus.kernels._typedefs cimport int64_t
+from quercus.kernels.memory import empty
 
 cdef extern from "running.h":
     cdef enum:
@@ -54,6 +55,8 @@ cdef extern from "running.h":
     int run_i128(...) noexcept nogil
     int run_f64(...) noexcept nogil
     int run_min(...) noexcept nogil
+    int64_t run_merge_dense(const run_buffer*, int, const int64_t*, int, int64_t, int64_t, uint8_t*, int64_t*, uint8_t*,
+                            int64_t*, int64_t*) noexcept nogil
     void run_reach(const uint8_t*, const int64_t*, int64_t, uint64_t, int64_t*) noexcept nogil
     ctypedef struct wide_count:
         pass
@@ -80,6 +83,9 @@ def merge(buffers, const int64_t[:, ::1] starts, bint ties):
     cdef int64_t segments = starts.shape[1] - 1, total = 0, made = 0
     cdef run_buffer given[64]
     cdef const int64_t[::1] row, at, ts
+    cdef int64_t counts[8]
+    cdef int64_t least = NONE, most = -1
+    memset(counts, 0, sizeof(counts))
     if count > MOST_BUFFERS or starts.shape[0] != count or segments < 0:
         raise ValueError("too many buffers, or not as many starts")
     for k in range(count):
@@ -93,12 +99,23 @@ def merge(buffers, const int64_t[:, ::1] starts, bint ties):
         given[k].at = &at[0] if row.shape[0] else NULL
         given[k].ts = &ts[0] if row.shape[0] else NULL
         given[k].starts = &starts[k, 0]
-    mask, mark = np.empty(total + 1, np.int64), np.empty(total + 1, np.uint8)
-    where, rows = np.empty(total + 1, np.int64), np.empty(total + 1, np.int64)
+        if row.shape[0]:
+            least, most = min(least, row[0]), max(most, row[row.shape[0] - 1])
+            counts[k if k < 8 else 0] = row.shape[0]
+    mask, where, rows = empty(total + 1), empty(total + 1), empty(total + 1)
+    mark = empty(total // 8 + 1).view(np.uint8)
     cdef int64_t[::1] to_mask = mask, to_where = where, to_rows = rows
-    cdef uint8_t[::1] to_mark = mark
-    with nogil:
-        made = run_merge(given, count, segments, ties, &to_mask[0], &to_mark[0], &to_where[0], &to_rows[0])
+    cdef uint8_t[::1] to_mark = mark, to_held
+    if segments == 1 and count <= 8 and 0 <= most - least < 32 * total:
+        held = empty((most - least) // 8 + 2).view(np.uint8)
+        held[:] = 0
+        to_held = held
+        with nogil:
+            made = run_merge_dense(given, count, counts, ties, least, most - least + 1, &to_held[0], &to_mask[0],
+                                   &to_mark[0], &to_where[0], &to_rows[0])
+    else:
+        with nogil:
+            made = run_merge(given, count, segments, ties, &to_mask[0], &to_mark[0], &to_where[0], &to_rows[0])
     return mask[:made], mark[:made], where[:made], rows[:made]
 
 
