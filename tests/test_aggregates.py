@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from random import Random
 
@@ -106,8 +107,8 @@ def counted(query: str, types: str, **columns: list[object]) -> list[dict[str, o
 def test_counts_beyond_64_bits_are_exact() -> None:
     leaves = ", ".join(f"A a{i}" for i in range(20))
     found = counted(f"PATTERN SEQ({leaves}) AGG COUNT(*) AS n WITHIN 1000", "A" * 120)
-    assert found == [{"n": Decimal("2946652593626443399680")}]  # 120 over 20
-    assert 2946652593626443399680 > 2**64
+    assert found == [{"n": Decimal(math.comb(120, 20))}]
+    assert math.comb(120, 20) > 2**64
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
@@ -158,7 +159,7 @@ def test_explain_says_why_matches_are_listed(pattern: str, reason: str) -> None:
 def test_explain_shows_running_totals() -> None:
     plan = qc.compile("PATTERN SEQ(A a, !C c, B b) AGG COUNT(*) AS n WITHIN 9 GROUPBY a.id", SCHEMA)
     assert "totalled    running totals" in plan.explain()
-    assert "running totals" in plan.graph().source
+    assert "totalled: running totals" in plan.graph().source
     assert qc.Plan.from_json(plan.to_json()) == plan
 
 

@@ -96,7 +96,7 @@ def countable(f: Flat, tree: t.Tree) -> Countable | str:
     if gaps[0] and gaps[-1]:
         return "it is open at both ends"
     found = Countable(blocks, gaps)
-    if sum(b.states for b in blocks) + 4 * len(gaps) > MOST_STATES:
+    if sum(b.states for b in blocks) + sum(1 if g.set is None else 4 for g in gaps) > MOST_STATES:
         return "it has too many components"
     return found.reversed() if gaps[-1] else found
 
