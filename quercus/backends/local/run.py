@@ -69,8 +69,8 @@ class Later:
         found = find(self.plan, self.stream, self.limits, threads=self.threads)
         return Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
 
-    def numbered(self) -> list[Bound]:
-        return list(self.answer().bound.values())
+    def numbered(self) -> tuple[Bound, ...]:
+        return tuple(self.answer().bound.values())
 
 
 def needed(plan: Plan) -> frozenset[str] | None:

@@ -97,7 +97,7 @@ def _leaves(f: Flat) -> list[t.Buffer]:
 def _nothing(q: p.Query) -> dict[str, Bound]:
     none = np.empty(0, np.int64)
     return {
-        v.var: Bound(v.var, False, none) if isinstance(v, p.Leaf) else Bound(v.var, True, none, np.zeros(1, np.int64))
+        v.var: Bound(v.var, False, none) if isinstance(v, p.Leaf) else Bound.listed(v.var, none, np.zeros(1, np.int64))
         for v in q.variables
     }
 
