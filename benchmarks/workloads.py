@@ -37,5 +37,5 @@ _LISTED = (
 )
 WORKLOADS = {w.name: w for w in _LISTED}
 
-# Counting without listing, which the engine cannot do yet; a peer can (peers.py).
+# Counting without listing: benchmarks/aggregates.py.
 COUNTED = Workload("W6", "count only", f"PATTERN {_SEQ}) AGG COUNT(*) AS n WITHIN 2000 ms", "u1m", 252_017_033, None)

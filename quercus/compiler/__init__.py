@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from attrs import evolve
 
+from quercus.compiler.aggregates import aggregation
 from quercus.compiler.bind import bind
 from quercus.compiler.nested import STRATEGIES
 from quercus.compiler.parse import parse_query
@@ -62,6 +63,7 @@ def compile(
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
+    tree = evolve(tree, aggregation=aggregation(tree, schema))
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)

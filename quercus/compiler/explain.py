@@ -85,6 +85,9 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
     if tree.aggregates:
         by = f" by {', '.join(text.column(g.var, g.attr) for g in tree.group_by)}" if tree.group_by else ""
         yield "aggregates", ", ".join(a.name for a in tree.aggregates) + by
+    if tree.aggregation is not None:
+        how = {"running": "running totals", "enumerated": "over all matches"}[tree.aggregation.strategy]
+        yield "totalled", f"{how}: {tree.aggregation.reason}"
 
 
 def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:

@@ -234,7 +234,9 @@ def _names(n: t.Node) -> str:
 
 def _title(tree: t.Tree) -> str:
     shown = [
-        f"{name}: {value}" for name, value in facts(tree) if name in ("shape", "cost", "window", "key", "keyed by")
+        f"{name}: {value}"
+        for name, value in facts(tree)
+        if name in ("shape", "cost", "window", "key", "keyed by", "totalled")
     ]
     lines = [escape(line) for fact in shown for line in _split(fact, 90)]
     return "<" + "".join(f'{line}<br align="left"/>' for line in lines) + ">"

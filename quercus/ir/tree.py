@@ -197,6 +197,14 @@ Node = Buffer | Join | Union | Stack | Reject | Test | Combine | Nest | Empty
 
 
 @frozen
+class Aggregation:
+    """How AGG is answered. `running`: totals that each event moves on; `enumerated`: over all matches, listed."""
+
+    strategy: Literal["running", "enumerated"]
+    reason: str
+
+
+@frozen
 class Tree:
     """A whole physical plan: the root buffer and what is said once for all nodes."""
 
@@ -211,6 +219,7 @@ class Tree:
     aggregates: tuple[Aggregate, ...]
     group_by: tuple[Column, ...]
     cost: float
+    aggregation: Aggregation | None = None
 
 
 def inputs(n: Node) -> tuple[Node, ...]:

@@ -14,7 +14,6 @@ from quercus.backends.local.segments import exact_sums, fold_owned
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
-from quercus.ir.expr import Column
 
 TOTAL = pa.decimal128(38, 0)  # what counts and integer sums are
 _DIGITS = 38
@@ -41,11 +40,7 @@ def groups_of(answer: Answer) -> tuple[Index, Index]:
     count = len(answer)
     if not answer.query.group_by:
         return np.zeros(count, np.int64), np.zeros(1, np.int64)
-    codes = np.zeros(count, np.int64)
-    for g in answer.query.group_by:
-        own = _codes(answer, g)
-        pairs = codes * (own.max(initial=0) + 1) + own
-        _, codes = np.unique(pairs, return_inverse=True)
+    codes = group_codes([answer.column(g) for g in answer.query.group_by], count)
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)
@@ -53,8 +48,17 @@ def groups_of(answer: Answer) -> tuple[Index, Index]:
     return rank[inverse], first[order]
 
 
-def _codes(answer: Answer, g: Column) -> Index:
-    values = answer.column(g)
+def group_codes(columns: list[Values], count: int) -> Index:
+    """Numbers from 0 up that are equal where all values are."""
+    codes = np.zeros(count, np.int64)
+    for values in columns:
+        own = _codes(values)
+        pairs = codes * (own.max(initial=0) + 1) + own
+        _, codes = np.unique(pairs, return_inverse=True)
+    return codes
+
+
+def _codes(values: Values) -> Index:
     if values.kind == "float64":
         values = Values("float64", values.data + 0.0, values.valid)  # -0.0 and 0.0 are one group
     encoded = values.to_arrow().dictionary_encode()

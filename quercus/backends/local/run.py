@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -16,6 +17,7 @@ from quercus.backends.local.events import TAKEN, Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.inputs import is_large
 from quercus.backends.local.joins import Measured
+from quercus.backends.local.outputs import Answer
 from quercus.backends.local.pool import shared
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.specs import FlatSpec, Sets
@@ -33,8 +35,8 @@ Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
 
 
-def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Matches:
-    """All matches, by end, then start, then the bound rows."""
+def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1, *, listed: bool = False) -> Matches:
+    """All matches, by end, then start, then the bound rows. With `listed`, AGG goes over listed matches always."""
     columns = needed(plan)
     if is_large(events, plan.schema, columns):
         from quercus.backends.local.scan import run_pieces
@@ -42,8 +44,33 @@ def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Ma
         with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
             return run_pieces(plan, events, limits)
     stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None, threads)
+    if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running" and not listed:
+        from quercus.backends.local.running import run_totals
+
+        later = Later(plan, stream, limits, threads)
+        return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, stream))
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
+
+
+@frozen(eq=False)
+class Later:
+    """The matches behind running totals, listed when they are asked for."""
+
+    plan: Plan
+    stream: Events
+    limits: Limits
+    threads: int
+
+    def __len__(self) -> int:
+        return len(self.answer())
+
+    def answer(self) -> Answer:
+        found = find(self.plan, self.stream, self.limits, threads=self.threads)
+        return Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
+
+    def numbered(self) -> tuple[Bound, ...]:
+        return tuple(self.answer().bound.values())
 
 
 def needed(plan: Plan) -> frozenset[str] | None:

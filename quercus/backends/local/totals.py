@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -28,35 +29,39 @@ class Totals:
     def __init__(self, query: p.Query, schema: Schema) -> None:
         self.query = query
         self.groups: dict[Key, list[Any]] = {}
-        kinds = wanted_columns(schema)
+        kinds = {**wanted_columns(schema), "ts": "int64"}
         self._parts = [_parts(a, kinds.get(a.attr or "", "float64")) for a in query.aggregates]
-        self._flat = [part for parts in self._parts for part in parts]
+        self.flat = [part for parts in self._parts for part in parts]
 
     def add(self, answer: Answer) -> pa.Table:
         """Add some matches; gives the groups that they change, in the order of their first matches, with new totals."""
         schema = aggregated(answer).schema
         if not len(answer):
             return schema.empty_table()
-        found = aggregated(evolve(answer, query=evolve(self.query, aggregates=tuple(self._flat))))
+        found = aggregated(evolve(answer, query=evolve(self.query, aggregates=tuple(self.flat))))
         width = len(self.query.group_by)
         rows: list[Key] = list(zip(*(_keys(c) for c in found.columns[:width]), strict=True)) if width else [()]
         values = [_plain(c).to_pylist() for c in found.columns[width:]]
         for i, key in enumerate(rows):
-            known = self.groups.setdefault(key, [None] * len(self._flat))
-            for j, part in enumerate(self._flat):
-                known[j] = _merged(part.function, known[j], values[j][i])
+            self.merge(key, [v[i] for v in values])
         first = groups_of(answer)[1]
         shown = [answer.arrow_at(g.attr, answer.bound[g.var].rows[first]) for g in self.query.group_by]
-        return self._table(rows, shown, schema)
+        return self.table(rows, shown, schema)
+
+    def merge(self, key: Key, parts: Sequence[Any]) -> None:
+        """Add what is kept of each aggregate to a group."""
+        known = self.groups.setdefault(key, [None] * len(self.flat))
+        for j, part in enumerate(self.flat):
+            known[j] = _merged(part.function, known[j], parts[j])
 
     def sum_up(self, answer: Answer) -> pa.Table:
         """The one row of a query without GROUPBY, whatever changed."""
-        return self._table([()], [], aggregated(answer).schema)
+        return self.table([()], [], aggregated(answer).schema)
 
-    def _table(self, rows: list[Key], shown: list[pa.Array], schema: pa.Schema) -> pa.Table:
+    def table(self, rows: list[Key], shown: list[pa.Array], schema: pa.Schema) -> pa.Table:
         columns, at = list(shown), 0
         for i, (a, parts) in enumerate(zip(self.query.aggregates, self._parts, strict=True)):
-            kept = [self.groups.get(k, [None] * len(self._flat))[at : at + len(parts)] for k in rows]
+            kept = [self.groups.get(k, [None] * len(self.flat))[at : at + len(parts)] for k in rows]
             columns.append(_column([_value(a, k) for k in kept], schema.field(len(shown) + i).type, a.name))
             at += len(parts)
         return pa.Table.from_arrays(columns, schema=schema)
@@ -68,7 +73,7 @@ class Totals:
 
     def from_json(self, data: Any) -> None:
         for key, kept in data:
-            if len(key) != len(self.query.group_by) or len(kept) != len(self._flat):
+            if len(key) != len(self.query.group_by) or len(kept) != len(self.flat):
                 raise DataError("not the totals of this query")
             self.groups[tuple(_decoded(k) for k in key)] = [_decoded(v) for v in kept]
 

@@ -1,0 +1,283 @@
+/* One pass of running.h over one kind of value (RUN_VALUE, its totals RUN_TOTAL, functions ending in RUN_NAME). */
+
+typedef struct {
+    const run_automaton *a;
+    const run_events *e;
+    RUN_VALUE *column, *entered, *rows, *fresh, *enters, *spare; /* states * states */
+    RUN_VALUE weight[64];                                        /* of a gap: of the elements in this tie group */
+    int flag[64];
+    int bad;
+    RUN_VALUE *row;
+    int64_t low, middle, room;
+} RUN(state);
+
+static inline void RUN(add_times)(RUN(state) *w, RUN_VALUE *to, RUN_VALUE a, RUN_VALUE b) {
+    RUN_VALUE x;
+    w->bad |= RUN(mul)(&x, a, b);
+    w->bad |= RUN(add)(to, x);
+}
+
+static void RUN(identity)(RUN_VALUE *to, int m) {
+    for (int i = 0; i < m * m; i++) to[i] = i % (m + 1) ? RUN(zero)() : RUN(one)();
+}
+
+static void RUN(nothing)(RUN_VALUE *to, int m) {
+    for (int i = 0; i < m * m; i++) to[i] = RUN(zero)();
+}
+
+static void RUN(note_stays)(RUN(state) *w, int symbol, int64_t i) {
+    const run_automaton *a = w->a;
+    for (int s = a->stay_at[symbol]; s < a->stay_at[symbol + 1]; s++) {
+        const int32_t *stay = a->stays + 3 * s;
+        RUN_CHECK(stay[0] < a->gaps);
+        w->flag[stay[0]] |= stay[1];
+        if (stay[2] == w->e->role) w->bad |= RUN(mul)(&w->weight[stay[0]], w->weight[stay[0]], RUN(value)(w->e, i));
+    }
+}
+
+static void RUN(forget_stays)(RUN(state) *w) {
+    for (int g = 0; g < w->a->gaps; g++) { w->flag[g] = 0; w->weight[g] = RUN(one)(); }
+}
+
+/* Forward: columns. */
+
+static void RUN(enter)(RUN(state) *w, int symbol, int64_t i) {
+    const run_automaton *a = w->a;
+    int m = a->states;
+    for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+        const int32_t *edge = a->edges + 4 * s;
+        if (edge[1] < 0) continue;
+        const RUN_VALUE *from = w->column + edge[0] * m, *inner = w->entered + edge[0] * m;
+        RUN_VALUE *to = w->entered + edge[1] * m;
+        RUN_VALUE times = edge[2] == w->e->role ? RUN(value)(w->e, i) : RUN(one)();
+        for (int r = 0; r <= a->top[edge[0]]; r++) {
+            RUN(add_times)(w, to + r, from[r], times);
+            if (edge[3]) RUN(add_times)(w, to + r, inner[r], times);
+        }
+    }
+    RUN(note_stays)(w, symbol, i);
+}
+
+static void RUN(stay_columns)(RUN(state) *w) {
+    const run_automaton *a = w->a;
+    int m = a->states;
+    for (int g = 0; g < a->gaps; g++) {
+        if (!w->flag[g]) continue;
+        const int32_t *moves = a->moves + (g * 8 + w->flag[g]) * 4;
+        RUN_VALUE *own = w->column + a->first[g] * m;
+        int size = a->size[g], rows = a->top[a->first[g]] + 1;
+        for (int k = 0; k < size * m; k++) w->spare[k] = RUN(zero)();
+        for (int k = 0; k < size; k++) {
+            if (moves[k] < 0) continue;
+            for (int r = 0; r < rows; r++) {
+                if (w->flag[g] & 1) RUN(add_times)(w, w->spare + moves[k] * m + r, own[k * m + r], w->weight[g]);
+                else w->bad |= RUN(add)(w->spare + moves[k] * m + r, own[k * m + r]);
+            }
+        }
+        for (int k = 0; k < size * m; k++) own[k] = w->spare[k];
+    }
+    RUN(forget_stays)(w);
+}
+
+static void RUN(close_group)(RUN(state) *w) {
+    int m = w->a->states;
+    RUN(stay_columns)(w);
+    for (int k = 0; k < m * m; k++) {
+        w->bad |= RUN(add)(w->column + k, w->entered[k]);
+        w->entered[k] = RUN(zero)();
+    }
+}
+
+static inline void RUN(step)(RUN(state) *w, int symbol, int64_t i) {
+    const run_automaton *a = w->a;
+    int m = a->states;
+    if (a->kind[symbol] == RUN_STAYS) {
+        RUN(note_stays)(w, symbol, i);
+        RUN(stay_columns)(w);
+        return;
+    }
+    for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+        const int32_t *edge = a->edges + 4 * s;
+        if (edge[1] < 0) continue;
+        const RUN_VALUE *from = w->column + edge[0] * m;
+        RUN_VALUE *to = w->column + edge[1] * m;
+        if (edge[2] == w->e->role) {
+            RUN_VALUE times = RUN(value)(w->e, i);
+            for (int r = 0; r <= a->top[edge[0]]; r++) RUN(add_times)(w, to + r, from[r], times);
+        } else
+            for (int r = 0; r <= a->top[edge[0]]; r++) w->bad |= RUN(add)(to + r, from[r]);
+    }
+}
+
+/* Backward: rows, from `middle` to `low`. */
+
+static RUN_VALUE RUN(stayed)(RUN(state) *w, int state, int c) {
+    const run_automaton *a = w->a;
+    int m = a->states, g = a->gap_of[state];
+    if (g < 0 || !w->flag[g]) return w->rows[state * m + c];
+    int to = a->moves[(g * 8 + w->flag[g]) * 4 + state - a->first[g]];
+    if (to < 0) return RUN(zero)();
+    RUN_VALUE v = w->rows[(a->first[g] + to) * m + c];
+    if (w->flag[g] & 1) w->bad |= RUN(mul)(&v, v, w->weight[g]);
+    return v;
+}
+
+static void RUN(stay_rows)(RUN(state) *w, int add) {
+    int m = w->a->states;
+    for (int s = 0; s < m; s++)
+        for (int c = 0; c < m; c++) {
+            w->spare[s * m + c] = RUN(stayed)(w, s, c);
+            if (add) w->bad |= RUN(add)(w->spare + s * m + c, w->enters[s * m + c]);
+        }
+    memcpy(w->rows, w->spare, sizeof(RUN_VALUE) * m * m);
+    RUN(forget_stays)(w);
+}
+
+static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int m = a->states;
+    w->low = low;
+    w->middle = middle;
+    if (middle > low && middle - low > w->room) {
+        int64_t room = middle - low + (middle - low) / 2 + 64;
+        RUN_VALUE *row = realloc(w->row, sizeof(RUN_VALUE) * m * room);
+        if (row == NULL) return RUN_NO_MEMORY;
+        w->row = row;
+        w->room = room;
+    }
+    RUN(identity)(w->rows, m);
+    for (int64_t j = middle - 1; j >= low;) {
+        int64_t begin = j;
+        while (begin > low && !(e->mark[begin] & RUN_GROUP)) begin--;
+        int symbol = e->symbol[j];
+        if (begin == j && a->kind[symbol] == RUN_EDGES) {
+            for (int s = a->edge_at[symbol + 1] - 1; s >= a->edge_at[symbol]; s--) {
+                const int32_t *edge = a->edges + 4 * s;
+                if (edge[1] < 0) break;
+                RUN_VALUE *from = w->rows + edge[0] * m;
+                const RUN_VALUE *to = w->rows + edge[1] * m;
+                if (edge[2] == e->role) {
+                    RUN_VALUE times = RUN(value)(e, j);
+                    for (int c = a->base[edge[1]]; c < m; c++) RUN(add_times)(w, from + c, to[c], times);
+                } else
+                    for (int c = a->base[edge[1]]; c < m; c++) w->bad |= RUN(add)(from + c, to[c]);
+            }
+            memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
+            j--;
+            continue;
+        }
+        if (begin == j && a->kind[symbol] == RUN_STAYS) {
+            RUN(note_stays)(w, symbol, j);
+            RUN(stay_rows)(w, 0);
+            memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
+            j--;
+            continue;
+        }
+        memcpy(w->fresh, w->rows, sizeof(RUN_VALUE) * m * m);
+        RUN(nothing)(w->enters, m);
+        RUN(forget_stays)(w);
+        for (; j >= begin; j--) {
+            symbol = e->symbol[j];
+            for (int s = a->edge_at[symbol + 1] - 1; s >= a->edge_at[symbol]; s--) {
+                const int32_t *edge = a->edges + 4 * s;
+                if (edge[1] < 0) break;
+                RUN_VALUE times = edge[2] == e->role ? RUN(value)(e, j) : RUN(one)();
+                for (int c = a->base[edge[1]]; c < m; c++) {
+                    RUN_VALUE v;
+                    w->bad |= RUN(mul)(&v, w->fresh[edge[1] * m + c], times);
+                    w->bad |= RUN(add)(w->enters + edge[0] * m + c, v);
+                    if (edge[3]) w->bad |= RUN(add)(w->fresh + edge[0] * m + c, v);
+                }
+            }
+            RUN(note_stays)(w, symbol, j);
+            for (int c = 0; c < m; c++) {
+                RUN_VALUE *to = w->row + (j - low) * m + c;
+                *to = RUN(stayed)(w, 0, c);
+                w->bad |= RUN(add)(to, w->enters[c]);
+            }
+        }
+        RUN(stay_rows)(w, 1);
+    }
+    return RUN_OK;
+}
+
+static int RUN(run)(const run_automaton *a, const run_events *e, RUN_TOTAL *totals, int64_t *found, int64_t *each) {
+    RUN(state) w;
+    int m = a->states, status = RUN_OK;
+    int64_t low = 0, group = 0;
+    memset(&w, 0, sizeof w);
+    w.a = a;
+    w.e = e;
+    w.column = malloc(sizeof(RUN_VALUE) * m * m * 6);
+    if (w.column == NULL) return RUN_NO_MEMORY;
+    w.entered = w.column + m * m;
+    w.rows = w.entered + m * m;
+    w.fresh = w.rows + m * m;
+    w.enters = w.fresh + m * m;
+    w.spare = w.enters + m * m;
+    RUN(nothing)(w.entered, m);
+    RUN(forget_stays)(&w);
+    for (int64_t i = 0; i < e->count; i++) {
+        int symbol = e->symbol[i], alone;
+        int ends = a->edge_at[symbol] < a->edge_at[symbol + 1] && a->edges[4 * a->edge_at[symbol] + 1] < 0;
+        RUN_CHECK(symbol < a->symbols);
+        if (e->mark[i] & RUN_SEGMENT) {
+            low = w.low = w.middle = i;
+            RUN(identity)(w.column, m);
+        }
+        if (e->mark[i] & RUN_GROUP) group = i;
+        int last = i + 1 == e->count || e->mark[i + 1] & RUN_GROUP;
+        alone = last && group == i && a->kind[symbol] != RUN_MIXED;
+        while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) low++;
+        if (low > w.middle && w.middle != group) {
+            status = RUN(build_rows)(&w, low, group);
+            if (status != RUN_OK) break;
+            RUN(identity)(w.column, m);
+            RUN(nothing)(w.entered, m);
+            RUN(forget_stays)(&w);
+            for (int64_t j = group; j < i; j++) RUN(enter)(&w, e->symbol[j], j);
+        }
+        if (ends) {
+            const RUN_VALUE *row = low < w.middle ? w.row + (low - w.low) * m : NULL;
+            RUN_VALUE sum = RUN(zero)();
+            for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+                const int32_t *edge = a->edges + 4 * s;
+                if (edge[1] >= 0) break;
+                const RUN_VALUE *from = w.column + edge[0] * m, *inner = w.entered + edge[0] * m;
+                RUN_VALUE part = RUN(zero)();
+                if (row == NULL) {
+                    part = from[0];
+                    if (edge[3]) w.bad |= RUN(add)(&part, inner[0]);
+                } else
+                    for (int r = 0; r <= a->top[edge[0]]; r++) {
+                        RUN(add_times)(&w, &part, row[r], from[r]);
+                        if (edge[3]) RUN(add_times)(&w, &part, row[r], inner[r]);
+                    }
+                if (edge[2] == e->role) RUN(add_times)(&w, &sum, part, RUN(value)(e, i));
+                else w.bad |= RUN(add)(&sum, part);
+            }
+            if (RUN(some)(sum)) {
+                int64_t to = e->group == NULL ? 0 : e->group[i];
+                w.bad |= RUN(total)(totals + to, sum);
+                if (found[to] < 0 || e->row[i] < e->row[found[to]]) found[to] = i;
+            }
+#ifdef RUN_EACH
+            if (each != NULL) each[i] = sum;
+#endif
+        }
+        if (alone) RUN(step)(&w, symbol, i);
+        else {
+            RUN(enter)(&w, symbol, i);
+            if (last) RUN(close_group)(&w);
+        }
+        if (w.bad) {
+            status = RUN_TOO_LARGE;
+            break;
+        }
+    }
+    (void)each;
+    free(w.row);
+    free(w.column);
+    return status;
+}
