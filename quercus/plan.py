@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from quercus.backends.base import Limits
     from quercus.backends.local.stream import Stream
+    from quercus.ir.observed import Observed
 
 
 @frozen
@@ -67,13 +68,15 @@ class Plan:
 
         logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs. With events to
         `analyze`, anything that `run` takes, the plan is run over them in memory on one thread, and what each node did
-        stands beside its estimates: rows, candidates, bytes, milliseconds.
+        stands beside its estimates: rows, candidates, bytes, milliseconds. Without statistics, the tree is the one that
+        was planned again from these events.
         """
         if analyze is None:
             return explain(self, verbose=verbose)
-        from quercus.backends.local.analyze import analyzed
+        from quercus.backends.local.analyze import run_and_analyze
 
-        return explain(self, verbose=verbose, analysis=analyzed(self, analyze))
+        ran, analysis = run_and_analyze(self, analyze)
+        return explain(ran, verbose=verbose, analysis=analysis)
 
     def alternatives(self) -> tuple[Alternative, ...]:
         """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.
@@ -82,6 +85,12 @@ class Plan:
         shapes and the cheapest tree: all are searched, up to twelve components of an AND, but not all are kept.
         """
         return self.considered
+
+    def planned_again(self, observed: Observed) -> Plan:
+        """The plan of the same query, from what a run has seen of its events."""
+        from quercus.compiler import plan_again
+
+        return plan_again(self, observed)
 
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""

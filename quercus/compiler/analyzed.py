@@ -68,6 +68,8 @@ def run_facts(a: Analysis) -> Iterator[tuple[str, str]]:
     yield "events", f"{a.events:,}" + (", in order" if a.in_order else ", sorted by time first")
     yield "windows", f"{number(a.windows)} (estimates are for one, figures for the whole run)"
     yield "routed", f"{a.routed:,} rows, {a.bytes:,} bytes in {_counted(a.buffers, 'buffer', 'buffers')}"
+    if a.again:
+        yield "planned again", f"from the data: {a.again}"
     if a.alternatives > 1:
         yield "alternatives", f"{a.alternatives:,}, one after the other"
     yield "compared", f"{a.compared:,}"

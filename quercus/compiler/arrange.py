@@ -43,6 +43,7 @@ class Arranger:
         key: frozenset[x.Expr] = frozenset(),
         *,
         whole: bool = True,
+        partition_by: tuple[str, ...] = (),
     ) -> None:
         self.op, self.components, self.window, self.model, self.absent = op, components, window, model, absent
         self.n = len(components)
@@ -51,7 +52,10 @@ class Arranger:
         reach = 1.0
         if window is not None and window.kind == model.window.kind:
             reach = min(1.0, window.size / max(model.window.size, 1))
-        self.effort = Effort(op, components, self.predicates, self.negations, model, key, whole=whole, reach=reach)
+        same = model.same_key(partition_by)
+        self.effort = Effort(
+            op, components, self.predicates, self.negations, model, key, whole=whole, reach=reach, same_key=same
+        )
         self.rows, self.join_cost = self.effort.rows, self.effort.join_cost
 
     def _mask(self, names: frozenset[str], when: t.When) -> int:
@@ -61,7 +65,8 @@ class Arranger:
 
     # choosing
 
-    def choose(self, shape: str) -> Arrangement:
+    def choose(self, shape: str, *, listing: bool = True) -> Arrangement:
+        """The cheapest arrangement, or one that was asked for; with `listing`, also what it was chosen from."""
         if self.n == 1:
             return self.single()
         stack = self.effort.stack_cost()
@@ -69,7 +74,7 @@ class Arranger:
             tree = shapes.cheapest(self.op, self.n, self.join_cost, self.effort.least_cost)
         else:
             tree = shapes.named(shape, self.n)
-        listed = self.listed(tree, stack)
+        listed = self.listed(tree, stack) if listing else ()
         if shape == "stack" or (shape == "auto" and stack <= shapes.cost(tree, self.join_cost)):
             return self.stack(stack, listed)
         name = shape if shape != "auto" else shapes.name_of(tree, self.n) or "mixed"

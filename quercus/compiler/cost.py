@@ -15,6 +15,7 @@ from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import text
+from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.stats import Stats
 
@@ -23,6 +24,7 @@ DEFAULT_TYPES = 20.0  # types that share a count window, when nothing is known
 DEFAULT_DISTINCT = 50.0
 COMPOSITE_BYTES = 32  # of an internal buffer: two links, first and last time
 CACHE_BYTES = 1 << 20  # what an internal buffer may hold before its composites come from afar
+MOST_BYTES = float(1 << 32)  # no tree is chosen that would hold more
 ROUND = 4_096.0  # events of a leaf in one round of a tree
 
 
@@ -65,9 +67,9 @@ class Model:
         """Expected events of a leaf in one window, and those that pass the conditions on it alone."""
         tests = tuple(where)
         if self.observed is not None:
-            rows = self.observed.leaves.get((accepts, tests))
+            rows = self.observed.leaves.get((accepts, tuple(c for c in tests if is_local(c))))
             if rows is not None:
-                return rows, rows
+                return rows, rows * prod(self.selectivity(c) for c in tests if not is_local(c))
         events = self.events(accepts)
         return events, events * prod(self.selectivity(c) for c in tests)
 
@@ -80,6 +82,20 @@ class Model:
         pairs = [f"{a};{b}" for a in self.types.get(first, ()) for b in self.types.get(second, ())]
         found = [self.stats.order[k] for k in pairs if k in self.stats.order]
         return sum(found) / len(found) if found else 1.0
+
+    def same_key(self, partition_by: tuple[str, ...]) -> float:
+        """The part of pairs of events that are of one declared key; windows of events count each key by itself."""
+        if not partition_by or self.window.kind == "count":
+            return 1.0
+        if self.observed is not None:
+            return 1.0 / max(self.observed.keys, 1.0)
+        distinct = self.stats.distinct if self.stats is not None else {}
+        return 1.0 / max(prod(float(distinct.get(k) or DEFAULT_DISTINCT) for k in partition_by), 1.0)
+
+    @property
+    def most_bytes(self) -> float:
+        """What internal buffers may be expected to hold."""
+        return MOST_BYTES if self.observed is None else self.observed.most_bytes
 
     def selectivity(self, e: x.Expr) -> float:
         """The part of candidates that pass a conjunct."""

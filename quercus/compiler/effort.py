@@ -36,6 +36,8 @@ class Component:
         return self.node.most or 0 if isinstance(self.node, t.Buffer) and self.node.kleene else 0
 
 
+TOO_MUCH = 1e3  # nanoseconds a byte that a tree had better not hold
+
 Tested = tuple[t.Predicate, int, float]  # with the components that it needs, and its selectivity
 
 
@@ -53,8 +55,12 @@ class Effort:
         *,
         whole: bool,
         reach: float = 1.0,
+        same_key: float = 1.0,
     ) -> None:
-        """`whole`: its matches are those of the query. `reach`: its own window, as a part of the query's."""
+        """`whole`: its matches are those of the query. `reach`: its own window, as a part of the query's.
+
+        `same_key`: the part of pairs that are of one declared key, of which each match is.
+        """
         self.reach = reach
         self.op, self.components, self.predicates, self.model = op, components, predicates, model
         self.negations, self.whole, self.c = negations, whole, model.constants
@@ -68,6 +74,9 @@ class Effort:
         found = classes(predicates)
         self.classes = [(joined, kept) for _, joined, kept in found]
         self.segments = [(joined, kept) for columns, joined, kept in found if columns <= key]
+        if same_key < 1.0:
+            self.classes.append((self.full, same_key))
+            self.segments.append((self.full, same_key))
         self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
         self.others = [(needs, kept) for c, needs, kept in predicates if not x.is_equality(c.expr) or c.when]
         self.tests = [(needs, kept) for c, needs, kept in predicates if not self._holds(c)]
@@ -193,8 +202,10 @@ class Effort:
                 known = self._at_root() if mask == self.full else 0.0
             else:
                 rows = self.rows(mask)
-                spilled = self.model.held(rows, self.most) > cost.CACHE_BYTES
-                known = rows * (self.c.build + (self.c.spill if spilled else 0.0))
+                held = self.model.held(rows, self.most)
+                known = rows * (self.c.build + (self.c.spill if held > cost.CACHE_BYTES else 0.0))
+                if held > self.model.most_bytes:
+                    known += TOO_MUCH * held
             self._kept[mask] = known
         return known
 

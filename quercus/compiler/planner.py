@@ -249,8 +249,9 @@ class _Planner:
             (self.absent - own) | p.can_be_absent(e),
             frozenset(self.q.key.columns if self.q.key is not None else ()),
             whole=whole,
+            partition_by=self.q.partition_by,
         )
-        arrangement = arranger.choose(self.shape)
+        arrangement = arranger.choose(self.shape, listing=whole and self.model.observed is None)
         return Built(
             arrangement.node,
             arrangement.rows,
