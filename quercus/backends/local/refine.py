@@ -23,10 +23,12 @@ from quercus.backends.local.specs import BufferData, BufferSpec
 from quercus.collect import later_pairs
 from quercus.ir import expr as x
 from quercus.ir import tree as t
+from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
 WORTH = 2e6  # nanoseconds that a plan is expected to take, from which planning again costs little beside it
+EACH = 10.0  # of them for a candidate of a stack
 SAMPLE = 512  # pairs that a condition is tried on
 VALUES = 2_048  # events of each side whose values are counted for an equality
 NEAR = 1.25  # an order that departs from chance by less is chance
@@ -100,7 +102,8 @@ def _expected(tree: t.Tree, sizes: dict[BufferSpec, int], windows: float) -> flo
             case t.Join():
                 below: tuple[t.Node, ...] = (n.left, n.right)
             case t.Stack():
-                below = tuple(s.component for s in n.steps)
+                parts = [of(s.component) for s in n.steps]
+                return prod(times for times, _ in parts), _bound(n, [times for times, _ in parts])
             case t.Reject() | t.Test() | t.Combine() | t.Nest():
                 below = (n.source,)
             case _:
@@ -111,6 +114,27 @@ def _expected(tree: t.Tree, sizes: dict[BufferSpec, int], windows: float) -> flo
         return times, times * own + sum(cost for _, cost in parts)
 
     return of(tree.root)[1] * windows
+
+
+def _bound(n: t.Stack, times: list[float]) -> float:
+    """About how long it takes to bind the components of a stack one by one: the last, the first, then the rest."""
+    order = [len(times) - 1, *range(len(times) - 1)] if n.op == "SEQ" else list(range(len(times)))
+    conditions = [c.expr for s in n.steps for c in (*s.equal, *s.where)]
+    seen: set[str] = set()
+    total, rows, place = 0.0, 1.0, 0
+    for i in order:
+        c = n.steps[i].component
+        if isinstance(c, t.Buffer) and c.kleene and c.most is None:
+            continue
+        place += 1
+        rows *= times[i] * max(c.estimate.rows, 1e-9)
+        rows /= max(place - 1, 1) if n.op == "SEQ" else 1
+        total += min(rows, 1e100)
+        before, seen = seen, seen | set(t.variables(c))
+        for e in conditions:
+            if x.variables(e) <= seen and not x.variables(e) <= before:
+                rows *= 0.1 if x.is_equality(e) else 0.5
+    return total * EACH
 
 
 def _windows(plan: Plan, stream: Events) -> float:
@@ -158,7 +182,8 @@ class Sample:
                 continue
             for c in here:
                 names = x.variables(c.expr)
-                if len(names) == 2 and names <= self.buffers.keys() and not isinstance(c.expr, x.Same):
+                there = all(v in self.buffers and len(self.buffers[v].row) for v in names)
+                if len(names) == 2 and there and is_local(c.expr):
                     found[c.expr] = self._equality(c.expr) if x.is_equality(c.expr) else self._pairs(c.expr)
         return found
 
