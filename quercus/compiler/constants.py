@@ -15,7 +15,8 @@ class Constants:
     route: float = 1.2  # an event of the stream: its type is looked at
     leaf: float = 8.0  # an event of a leaf: its time and position are fetched
     filter: float = 8.0  # a condition on one event
-    segment: float = 60.0  # a key's part of the buffers is begun
+    segment: float = 60.0  # a key's part of the buffers is begun, for a stack
+    grove: float = 300.0  # ... and for a tree
     test: float = 9.0  # a condition on a candidate
     emit: float = 0.8  # an event of a match is written
     sort: float = 93.0  # a match that does not come in order is put there
@@ -29,6 +30,7 @@ class Constants:
     enter: float = 60.0  # the range of a level is found
     look: float = 5.0  # a candidate of a range
     # joins
+    advance: float = 3.0  # an event of a leaf goes by
     drive: float = 20.0  # a composite looks for partners
     take: float = 1.7  # a candidate that nothing but the window tests
     meet: float = 12.0  # a candidate that conditions test

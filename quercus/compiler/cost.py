@@ -22,6 +22,7 @@ from quercus.stats import Stats
 DEFAULT_PER_WINDOW = 50.0  # events of each type in a time window, when nothing is known
 DEFAULT_TYPES = 20.0  # types that share a count window, when nothing is known
 DEFAULT_DISTINCT = 50.0
+DEFAULT_WINDOWS = 10.0  # that a stream is long
 COMPOSITE_BYTES = 32  # of an internal buffer: two links, first and last time
 CACHE_BYTES = 1 << 20  # what an internal buffer may hold before its composites come from afar
 MOST_BYTES = float(1 << 32)  # no tree is chosen that would hold more
@@ -91,6 +92,11 @@ class Model:
             return 1.0 / max(self.observed.keys, 1.0)
         distinct = self.stats.distinct if self.stats is not None else {}
         return 1.0 / max(prod(float(distinct.get(k) or DEFAULT_DISTINCT) for k in partition_by), 1.0)
+
+    @property
+    def windows(self) -> float:
+        """How many windows long the stream is."""
+        return DEFAULT_WINDOWS if self.observed is None else self.observed.windows
 
     @property
     def most_bytes(self) -> float:

@@ -228,7 +228,8 @@ class Effort:
         if not self.whole:
             return 0.0
         rows, slots = self.rows(self.plain or self.full), max(self.plain.bit_count(), 1)
-        work = rows * slots * c.bind
+        passing = sum(k.rows for k in self.components if not k.kleene)
+        work = rows * slots * c.bind + passing * c.advance + self.groups() * c.grove
         if self.kleene:
             return work + self._levels(self.counted, self.plain) + self._sets() + self.matches() * c.sort
         work += rows * slots * c.emit
@@ -236,6 +237,10 @@ class Effort:
             return work + rows * c.sort
         last = self.components[self.n - 1].rows
         return work + rows * c.order * log2(2 + rows / max(last, 1e-9))
+
+    def groups(self) -> float:
+        """Parts of the buffers that are matched each by itself, one for each key; so many for one window."""
+        return max((1 / max(kept, 1e-9) for _, kept in self.segments), default=0.0) / self.model.windows
 
     def held_bytes(self, mask: int) -> float:
         """What the internal buffer over these components holds at most."""
@@ -284,7 +289,7 @@ class Effort:
         fixed = [i for i in range(self.n) if i not in self.open]
         if self.op == "SEQ" and len(fixed) > 1 and not self.trail:
             fixed = [fixed[-1], *fixed[:-1]]
-        work = self._levels(fixed, 0)
+        work = self._levels(fixed, 0) + self.groups() * c.segment
         if self.chain or self.trail:
             work += sum(self.components[i].rows for i in fixed) * c.point * 2
         if self.kleene:

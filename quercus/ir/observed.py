@@ -19,5 +19,6 @@ class Observed:
     events: float  # of all types
     selectivity: Mapping[Expr, float]
     order: Mapping[tuple[str, str], float]  # pairs of two variables in order, against those that chance would give
+    windows: float = 1.0  # that the stream is long
     keys: float = 1.0  # of PARTITION BY
     most_bytes: float = float("inf")  # that internal buffers may be expected to hold

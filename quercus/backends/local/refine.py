@@ -62,6 +62,7 @@ def refined(
         len(stream) / windows,
         sample.selectivities(),
         sample.orders(),
+        windows,
         sample.keys(),
         allowed,
     )
