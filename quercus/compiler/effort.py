@@ -360,7 +360,7 @@ class Effort:
         """Kleene sets, completed on whole composites: a range of elements for each, or those of a trail."""
         c, rows = self.c, self.rows(self.plain or self.full)
         if self.trail:
-            return rows * (c.trail + self.elements(self.n - 1) * c.right)
+            return rows * (c.trail + self.elements(self.n - 1) * c.emit)
         work, total = 0.0, 0.0
         for i in self.open:
             found, kept = self.elements(i), self.kept(i)
