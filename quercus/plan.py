@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from quercus.backends.base import Limits
     from quercus.backends.local.stream import Stream
+    from quercus.compiler.arrange import Arranged
     from quercus.ir.observed import Observed
 
 
@@ -62,6 +63,7 @@ class Plan:
     considered: tuple[Alternative, ...] = field(repr=False)
     warnings: tuple[str, ...]
     options: Options = field(repr=False)
+    arranged: Arranged | None = field(default=None, repr=False, eq=False)  # the root operator, where it is over leaves
 
     def explain(self, *, verbose: bool = False, analyze: object = None) -> str:
         """The plan as text:
@@ -85,6 +87,10 @@ class Plan:
         shapes and the cheapest tree: all are searched, up to twelve components of an AND, but not all are kept.
         """
         return self.considered
+
+    def gain(self, observed: Observed) -> float:
+        """Nanoseconds for one window length that planning again could save; infinite: who knows."""
+        return float("inf") if self.arranged is None else self.arranged.gain(observed)
 
     def planned_again(self, observed: Observed) -> Plan:
         """The plan of the same query, from what a run has seen of its events."""

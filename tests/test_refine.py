@@ -29,6 +29,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[refine.Again]]:
         return again
 
     monkeypatch.setattr(refine, "WORTH", -1.0)
+    monkeypatch.setattr(refine, "GAIN", -1.0)
     monkeypatch.setattr(refine, "_is_open", lambda root: True)
     monkeypatch.setattr(qc.Plan, "planned_again", keep)
     return made

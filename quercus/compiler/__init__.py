@@ -67,7 +67,7 @@ def compile(
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
     options = Options(shape, nested, without, stats)
-    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options)
+    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged)
 
 
 def plan_again(plan: Plan, observed: Observed) -> Plan:
@@ -85,7 +85,7 @@ def plan_again(plan: Plan, observed: Observed) -> Plan:
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", q, other[0]),)
             q, tree, built = other
-    return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built))
+    return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
 
 
 def _distributed(

@@ -61,7 +61,7 @@ class Effort:
 
         `same_key`: the part of pairs that are of one declared key, of which each match is.
         """
-        self.reach = reach
+        self.reach, self.key, self.same_key = reach, key, same_key
         self.op, self.components, self.predicates, self.model = op, components, predicates, model
         self.negations, self.whole, self.c = negations, whole, model.constants
         self.n = len(components)
@@ -84,6 +84,26 @@ class Effort:
         self.factors = self._factors()
         self._rows: dict[int, float] = {}
         self._kept: dict[int, float] = {}
+
+    def renewed(self, model: cost.Model) -> Effort:
+        """The same components, which are leaves, under another model."""
+        components = []
+        for c in self.components:
+            assert isinstance(c.node, t.Buffer)
+            rows = model.leaf(c.node.accepts, (k.expr for k in c.node.where))[1]
+            components.append(Component(c.node, rows, c.variables, c.shape, c.unions))
+        predicates = [(c, needs, model.selectivity(c.expr)) for c, needs, _ in self.predicates]
+        return Effort(
+            self.op,
+            components,
+            predicates,
+            self.negations,
+            model,
+            self.key,
+            whole=self.whole,
+            reach=self.reach,
+            same_key=self.same_key,
+        )
 
     def _holds(self, c: t.Predicate) -> bool:
         """Whether an equality is what the key says, so that it needs no test."""
@@ -204,7 +224,7 @@ class Effort:
                 rows = self.rows(mask)
                 held = self.model.held(rows, self.most)
                 known = rows * (self.c.build + (self.c.spill if held > cost.CACHE_BYTES else 0.0))
-                if held > self.model.most_bytes:
+                if held > self.model.most_bytes and self.model.known:
                     known += TOO_MUCH * held
             self._kept[mask] = known
         return known

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import evolve, frozen
 
 from quercus.compiler import cost
-from quercus.compiler.arrange import ANY, Arranger, implied
+from quercus.compiler.arrange import ANY, Arranged, Arranger, implied
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.effort import Component
 from quercus.compiler.homes import inner_conjuncts, without_conditions
@@ -52,6 +52,7 @@ class Built:
     pending: tuple[Pending, ...] = ()
     alternatives: tuple[tuple[str, float], ...] = ()
     chosen: str = ""
+    arranged: Arranged | None = None
 
 
 def plan_tree(
@@ -260,6 +261,7 @@ class _Planner:
             tuple(n for n in pending if n not in local),
             arrangement.alternatives,
             arrangement.chosen,
+            arrangement.arranged,
         )
 
     def union(

@@ -27,8 +27,9 @@ from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
-WORTH = 2e6  # nanoseconds that a plan is expected to take, from which planning again costs little beside it
-EACH = 10.0  # of them for a candidate of a stack
+WORTH = 1.5e6  # nanoseconds that a plan is expected to take, from which looking at samples costs little beside it
+GAIN = 5e5  # nanoseconds that another plan must be expected to save
+EACH = 6.0  # of them for a candidate of a stack
 SAMPLE = 512  # pairs that a condition is tried on
 VALUES = 2_048  # events of each side whose values are counted for an equality
 NEAR = 1.25  # an order that departs from chance by less is chance
@@ -39,7 +40,7 @@ Index = NDArray[np.int64]
 
 @frozen
 class Again:
-    """A plan made from the data, and what it rests on."""
+    """A plan made from the data, or one that the data confirm, and what that rests on."""
 
     plan: Plan
     note: str
@@ -53,7 +54,7 @@ def refined(
         return None
     windows = _windows(plan, stream)
     sizes = {spec: len(b.row) for spec, b in zip(wanted, data, strict=True)}
-    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows) < WORTH:
+    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows, _keys(data)) < WORTH:
         return None
     sample = Sample(plan, stream, wanted, data, windows)
     allowed = MOST_BYTES if limits.max_state_bytes is None else min(MOST_BYTES, limits.max_state_bytes / 4)
@@ -66,10 +67,12 @@ def refined(
         sample.keys(),
         allowed,
     )
-    again = plan.planned_again(observed)
     tried = len(observed.selectivity)
-    rows = sum(sizes.values())
-    said = f"{rows:,} events in {len(sizes)} buffers" + (f", {tried} conditions tried on samples" if tried else "")
+    said = f"{sum(sizes.values()):,} events in {len(sizes)} buffers"
+    said += f", {tried} conditions tried on samples" if tried else ""
+    if plan.gain(observed) * windows < GAIN:
+        return Again(plan, f"{said}: the same")
+    again = plan.planned_again(observed)
     same = "the same" if again.tree.shape == plan.tree.shape else f"{again.tree.shape} instead of {plan.tree.shape}"
     return Again(again, f"{said}: {same}")
 
@@ -84,7 +87,7 @@ def _is_open(root: t.Node) -> bool:
     )
 
 
-def _expected(tree: t.Tree, sizes: dict[BufferSpec, int], windows: float) -> float:
+def _expected(tree: t.Tree, sizes: dict[BufferSpec, int], windows: float, keys: float) -> float:
     """About how long a plan takes: its estimates, with as many events as there are instead of those it was made for."""
 
     def of(n: t.Node) -> tuple[float, float]:
@@ -104,7 +107,7 @@ def _expected(tree: t.Tree, sizes: dict[BufferSpec, int], windows: float) -> flo
                 below: tuple[t.Node, ...] = (n.left, n.right)
             case t.Stack():
                 parts = [of(s.component) for s in n.steps]
-                return prod(times for times, _ in parts), _bound(n, [times for times, _ in parts])
+                return prod(times for times, _ in parts), _bound(n, [times for times, _ in parts], keys)
             case t.Reject() | t.Test() | t.Combine() | t.Nest():
                 below = (n.source,)
             case _:
@@ -117,8 +120,11 @@ def _expected(tree: t.Tree, sizes: dict[BufferSpec, int], windows: float) -> flo
     return of(tree.root)[1] * windows
 
 
-def _bound(n: t.Stack, times: list[float]) -> float:
-    """About how long it takes to bind the components of a stack one by one: the last, the first, then the rest."""
+def _bound(n: t.Stack, times: list[float], keys: float) -> float:
+    """About how long it takes to bind the components of a stack one by one: the last, the first, then the rest.
+
+    Where there are keys, only those of one key meet.
+    """
     order = [len(times) - 1, *range(len(times) - 1)] if n.op == "SEQ" else list(range(len(times)))
     conditions = [c.expr for s in n.steps for c in (*s.equal, *s.where)]
     seen: set[str] = set()
@@ -129,7 +135,7 @@ def _bound(n: t.Stack, times: list[float]) -> float:
             continue
         place += 1
         rows *= times[i] * max(c.estimate.rows, 1e-9)
-        rows /= max(place - 1, 1) if n.op == "SEQ" else 1
+        rows /= (max(place - 1, 1) if n.op == "SEQ" else 1) * (keys if place > 1 else 1.0)
         total += min(rows, 1e100)
         before, seen = seen, seen | set(t.variables(c))
         for e in conditions:
@@ -167,9 +173,7 @@ class Sample:
         """How many keys there are, where the stream is one for each."""
         if not self.plan.tree.partition_by:
             return 1.0
-        starts = [len(b.starts) - 1 for b in self.data if b.starts is not None]
-        codes = [len(np.unique(_some(b.codes, VALUES))) for b in self.data if b.codes is not None]
-        return float(max([*starts, *codes], default=1))
+        return _keys(self.data)
 
     def selectivities(self) -> dict[x.Expr, float]:
         """The part of pairs that pass, of each condition on two variables."""
@@ -242,6 +246,13 @@ class Sample:
             if not 1 / NEAR < factor < NEAR:
                 found[first, second] = factor
         return found
+
+
+def _keys(data: list[BufferData]) -> float:
+    """How many keys the buffers are parted by, from what is at hand."""
+    starts = [len(b.starts) - 1 for b in data if b.starts is not None]
+    codes = [len(np.unique(_some(b.codes, 256))) for b in data[:1] if b.codes is not None]
+    return float(max([*starts, *codes, 1]))
 
 
 def _some(rows: Index, n: int) -> Index:

@@ -81,7 +81,8 @@ def find(
         lap("buffers")
         again = refined(plan, stream, wanted, source.data, limits)
         if again is not None:
-            flats, wanted, tree = _planned_again(again.plan, wanted, source) or (flats, wanted, tree)
+            if again.plan is not plan:
+                flats, wanted, tree = _planned_again(again.plan, wanted, source) or (flats, wanted, tree)
             if trace is not None and tree is again.plan.tree:
                 trace.again = again
             lap("plan again")
