@@ -88,6 +88,10 @@ class Plan:
         """
         return self.considered
 
+    def expected(self, observed: Observed) -> float:
+        """Nanoseconds that the root operator takes for one window length; infinite: who knows."""
+        return float("inf") if self.arranged is None else self.arranged.cost(observed)
+
     def gain(self, observed: Observed) -> float:
         """Nanoseconds for one window length that planning again could save; infinite: who knows."""
         return float("inf") if self.arranged is None else self.arranged.gain(observed)

@@ -28,6 +28,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[refine.Again]]:
         made.append(refine.Again(again, ""))
         return again
 
+    monkeypatch.setattr(refine, "LEAST", -1.0)
     monkeypatch.setattr(refine, "WORTH", -1.0)
     monkeypatch.setattr(refine, "GAIN", -1.0)
     monkeypatch.setattr(refine, "_is_open", lambda root: True)

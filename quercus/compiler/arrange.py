@@ -37,8 +37,13 @@ class Arranged:
     effort: Effort
     tree: shapes.Tree | None
 
+    def cost(self, observed: Observed) -> float:
+        """Nanoseconds for one window length, from what a run has seen."""
+        effort = self.effort.renewed(evolve(self.effort.model, observed=observed))
+        return effort.stack_cost() if self.tree is None else shapes.cost(self.tree, effort.join_cost)
+
     def gain(self, observed: Observed) -> float:
-        """Nanoseconds for one window length that the best arrangement would save, from what a run has seen."""
+        """How much of that the best arrangement would save."""
         effort = self.effort.renewed(evolve(self.effort.model, observed=observed))
         stack = effort.stack_cost()
         best = shapes.cheapest(effort.op, effort.n, effort.join_cost, effort.least_cost)

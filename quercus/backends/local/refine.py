@@ -12,7 +12,7 @@ from math import prod
 from typing import assert_never
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -27,6 +27,7 @@ from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
+LEAST = 4e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
 WORTH = 1.5e6  # nanoseconds that a plan is expected to take, from which looking at samples costs little beside it
 GAIN = 5e5  # nanoseconds that another plan must be expected to save
 EACH = 6.0  # of them for a candidate of a stack
@@ -54,19 +55,17 @@ def refined(
         return None
     windows = _windows(plan, stream)
     sizes = {spec: len(b.row) for spec, b in zip(wanted, data, strict=True)}
-    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows, _keys(data)) < WORTH:
+    keys = _keys(data)
+    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows, keys) < LEAST:
+        return None
+    allowed = MOST_BYTES if limits.max_state_bytes is None else min(MOST_BYTES, limits.max_state_bytes / 4)
+    leaves = {(spec.accepts, spec.local): n / windows for spec, n in sizes.items()}
+    declared = keys if plan.tree.partition_by else 1.0
+    counted = Observed(leaves, len(stream) / windows, {}, {}, windows, declared, allowed)
+    if plan.expected(counted) * windows < WORTH:
         return None
     sample = Sample(plan, stream, wanted, data, windows)
-    allowed = MOST_BYTES if limits.max_state_bytes is None else min(MOST_BYTES, limits.max_state_bytes / 4)
-    observed = Observed(
-        {(spec.accepts, spec.local): n / windows for spec, n in sizes.items()},
-        len(stream) / windows,
-        sample.selectivities(),
-        sample.orders(),
-        windows,
-        sample.keys(),
-        allowed,
-    )
+    observed = evolve(counted, selectivity=sample.selectivities(), order=sample.orders())
     tried = len(observed.selectivity)
     said = f"{sum(sizes.values()):,} events in {len(sizes)} buffers"
     said += f", {tried} conditions tried on samples" if tried else ""
@@ -167,13 +166,6 @@ class Sample:
                 self.buffers.setdefault(n.var, data[place[spec_of(n, plan.tree)]])
         self.random = np.random.Generator(np.random.PCG64(1))
         self.keyed = any(b.codes is not None or b.starts is not None for b in data)
-        self.data = data
-
-    def keys(self) -> float:
-        """How many keys there are, where the stream is one for each."""
-        if not self.plan.tree.partition_by:
-            return 1.0
-        return _keys(self.data)
 
     def selectivities(self) -> dict[x.Expr, float]:
         """The part of pairs that pass, of each condition on two variables."""
