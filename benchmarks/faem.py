@@ -7,11 +7,11 @@ Kleene component. The stream has the paper's numbers of events of each track amo
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from attrs import frozen
+from attrs import asdict, frozen
 
 from benchmarks.shapes import SHAPES, Compared, compare, summary, table
 from benchmarks.streams import stream
@@ -63,7 +63,7 @@ def experiments() -> Iterator[Experiment]:
             yield Experiment(11, f"{sign} at {place + 1}", seq(*parts))
 
 
-def plot(found: list[tuple[Experiment, Compared]], folder: Path) -> None:
+def plot(found: list[tuple[Experiment, Compared]], folder: Path, kind: str = "svg") -> None:
     """A picture for each figure: millions of events a second, and bytes of internal buffers, by shape."""
     import matplotlib as mpl
 
@@ -100,7 +100,7 @@ def plot(found: list[tuple[Experiment, Compared]], folder: Path) -> None:
             under.set_yscale("symlog", linthresh=0.1)
         drawn.legend(*above.get_legend_handles_labels(), loc="outside right upper", frameon=False)
         drawn.tight_layout(rect=(0, 0, 1 - 1.15 / width, 1))
-        drawn.savefig(folder / f"faem-{figure}.svg", metadata={"Date": None})
+        drawn.savefig(folder / f"faem-{figure}.{kind}", metadata={"Date": None} if kind == "svg" else None)
         plt.close(drawn)
 
 
@@ -109,17 +109,25 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="a folder for pictures")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for each query")
     parser.add_argument("--figure", type=int, action="append", help="only some figures")
+    parser.add_argument("--kind", default="svg", help="of pictures: svg or png")
+    parser.add_argument("--results", type=Path, help="a file for the results; what is in it is not measured again")
     asked = parser.parse_args()
     music = stream("music1m")
-    found: list[tuple[Experiment, Any]] = []
+    known = json.loads(asked.results.read_text()) if asked.results and asked.results.exists() else {}
+    found: list[tuple[Experiment, Compared]] = []
     for e in experiments():
         if not asked.figure or e.figure in asked.figure:
-            found.append((e, compare(e.query, SCHEMA, music, asked.budget)))
+            name = f"{e.figure} {e.label}"
+            one = Compared(**known[name]) if name in known else compare(e.query, SCHEMA, music, asked.budget)
+            known[name] = asdict(one)
+            found.append((e, one))
             print(f"Fig. {e.figure:<3}{e.label}", flush=True)
             print(table([found[-1][1]]).splitlines()[1], flush=True)
     print(summary(c for _, c in found))
+    if asked.results:
+        asked.results.write_text(json.dumps(known, indent=1))
     if asked.plot:
-        plot(found, asked.plot)
+        plot(found, asked.plot, asked.kind)
 
 
 if __name__ == "__main__":
