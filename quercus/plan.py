@@ -64,6 +64,7 @@ class Plan:
     warnings: tuple[str, ...]
     options: Options = field(repr=False)
     arranged: Arranged | None = field(default=None, repr=False, eq=False)  # the root operator, where it is over leaves
+    made: dict[str, Any] = field(factory=dict, init=False, repr=False, eq=False)  # by a backend, for next time
 
     def explain(self, *, verbose: bool = False, analyze: object = None) -> str:
         """The plan as text:

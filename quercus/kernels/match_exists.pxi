@@ -14,6 +14,8 @@ cdef void forget_indexes(Machine* m) noexcept nogil:
     """The buffers have changed: what was built over them goes."""
     cdef int i, j, k
     cdef End* end
+    for i in range(m.n_cols):
+        drop_zones(&m.zones[i])
     for i in range(m.n_keys):
         drop_keys(&m.keys[i])
         m.keys[i].debt = 0
