@@ -7,7 +7,7 @@ from collections.abc import Collection
 from attrs import evolve
 
 from quercus.compiler.bind import bind
-from quercus.compiler.nested import STRATEGIES
+from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
 from quercus.compiler.parse import parse_query
 from quercus.compiler.pipeline import Fired, apply, rewrite
 from quercus.compiler.planner import Built, plan_tree
@@ -55,6 +55,7 @@ def compile(
         raise QueryError("E702", f"without is a {type(without).__name__}", hint="give names of rules")
     without = (without,) if isinstance(without, str) else tuple(str(n) for n in without)
     bound = bind(parse_query(text), schema)
+    asked, without = without, (*without, *(FLATTENING if nested in APART else ()))
     query, fired = rewrite(bound, without=without)
     tree, built = plan_tree(query, schema, stats, shape, nested)
     if "distribute_or" not in without:
@@ -65,7 +66,7 @@ def compile(
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    options = Options(shape, nested, without, stats)
+    options = Options(shape, nested, asked, stats)
     return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options)
 
 
