@@ -479,6 +479,22 @@ cdef bint differs(Machine* m, Sub* sub, int neg) noexcept nogil:
     return True
 
 
+cdef bint spans(Machine* m, Level* level, Sub* sub) noexcept nogil:
+    """Whether a result that reaches out on both sides of what is bound fits into each window with it."""
+    cdef int i, j
+    cdef int64_t v, low, high
+    cdef Win* w
+    for i in range(level.n_reach):
+        w = &m.wins[level.reach[i].win]
+        low, high = INT64_MAX, INT64_MIN
+        for j in range(sub.slots.n):
+            v = place_of(m, sub.slots.v[j], w.count)
+            low, high = min(low, v), max(high, v)
+        if sat_sub(high, low) > w.size:
+            return False
+    return True
+
+
 cdef int has_result(Machine* m, Way* way, Bounds* scope) noexcept nogil:
     """Whether a negated sub-query has a result in its scope."""
     cdef Sub* sub = &m.subs[way.sub]
@@ -551,7 +567,7 @@ cdef int bind_results(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         if record[1] >= start:
             bind_record(m, sub, record)
             r = tick(m)
-            if r == 0 and differs(m, sub, scope.neg):
+            if r == 0 and differs(m, sub, scope.neg) and (not sub.loose or spans(m, level, sub)):
                 r = passes(m, level)
                 if r > 0:
                     m.bound += 1

@@ -60,6 +60,7 @@ def add_levels(
                 level.before.extend(names[other].slots)
         sub = SubSpec(n.strategy, -1, n.strategy == "iterative", slots, source=n.source)
         c.program.subs.append(sub)
+        sub.loose = any((o, one) not in f.before and (one, o) not in f.before for o in bound)
         sub.distinct = [s for b in n.flat.buffers for pair in _apart(c, f, b, bound, names) for s in pair]
         inner = evolve(n.flat, predicates=(*n.flat.predicates, *(e for e, _ in ties)))
         _collect(c, sub, inner, outer | names, [k for _, k in ties])
