@@ -113,6 +113,7 @@ cdef struct Level:
     Py_ssize_t hint_lo
     Py_ssize_t hint_hi
     int sub                 # a sub-query whose results are bound here, each as a whole, or -1
+    bint early              # ... by a view whose greatest interval is known before: nothing else of it is still to be bound
     int64_t compared        # of all runs: candidates, and those that passed
     int64_t bound
 
@@ -214,6 +215,7 @@ cdef struct Flat:
     Records* into           # where the results of a sub-query go, or NULL
     int sub                 # ... of which one, or -1
     int sub_end             # ... and by which of its ends
+    int hold                # the first level that binds a sub-query, where a match waits for the others of its first event; or 0
     int n_levels
     Level* levels
     Ints sets               # + and *
@@ -424,6 +426,8 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int trigger             # the slot that is bound first, or -1
     int64_t segment         # of a stream
     int64_t view_bytes
+    Records held            # matches that wait for their sub-queries
+    bint released
     int build_indexes
     Flat* flats
     int n_flats

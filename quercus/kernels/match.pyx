@@ -136,10 +136,12 @@ cdef class Matcher:
             f.levels[j].after, f.levels[j].before = self._ints(level.after), self._ints(level.before)
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
             f.levels[j].negs, f.levels[j].sub = self._ints(level.negations), level.sub
+            f.levels[j].early = level.early
             f.levels[j].n_reach = len(level.reach)
             f.levels[j].reach = <Reach*> self._alloc(len(level.reach) * sizeof(Reach))
             for k, (win, slots) in enumerate(level.reach):
                 f.levels[j].reach[k].win, f.levels[j].reach[k].slots = win, self._ints(slots)
+        f.hold = next((j for j, level in enumerate(source.levels) if level.sub >= 0), 0) if any(k.early for k in source.levels) else 0
         f.sets, f.counted = self._ints(source.sets), self._ints(source.counted)
         f.negs, f.tests = self._ints(source.negations), self._ints(source.tests)
         f.outs, f.out_sets, f.slots = self._ints(source.outs), self._ints(source.out_sets), self._ints(source.slots)
@@ -396,6 +398,7 @@ cdef class Matcher:
                 free(self.m.subs[i].parts)
                 free(self.m.subs[i].table)
                 free(self.m.subs[i].found.v)
+        free(self.m.held.v)
         if self._pool is not None:
             for address in self._pool:
                 free(<void*> address)
@@ -468,7 +471,7 @@ cdef class Matcher:
         self.m.n_matches, self.m.max_matches = 0, max_matches
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.compared = self.m.bound = self.m.negation_tests = self.m.ticks = 0
-        self.m.grew = -1
+        self.m.grew, self.m.held.n, self.m.released = -1, 0, False
         self.m.trigger = f.levels[0].slot if f.n_levels and not f.n_joins and not f.trail else -1
         for i in range(f.n_joins):
             f.joins[i].compared = f.joins[i].built = f.joins[i].most = f.joins[i].nanoseconds = 0

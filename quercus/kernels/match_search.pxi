@@ -81,7 +81,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         return complete(m, f, scope)
     level = &f.levels[k]
     if level.sub >= 0:
-        return bind_results(m, f, k, scope)
+        return hold_match(m, f) if k == f.hold and k and not m.released else bind_results(m, f, k, scope)
     buf = &m.bufs[m.slot_buf[level.slot]]
     b = scope[0]
     narrow(m, level, &b)
@@ -133,6 +133,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         m.bound += 1
         level.bound += 1
         r = search(m, f, k + 1, scope)
+        if k == 0 and f.hold and r == 0:
+            r = release(m, f, scope)
         if r != 0:
             level.compared -= hi - 1 - i
             return r

@@ -561,6 +561,8 @@ cdef int bind_results(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         r = look_up(m, sub, &b, &record, &last, &start)
     if r < 0:
         return r
+    if k == f.n_levels - 1 and f.plain_last and not sub.loose and sub.distinct.n == 0:
+        return emit_records(m, f, sub, level, record, last, start)
     while record < last:
         m.compared += 1
         level.compared += 1
@@ -579,3 +581,110 @@ cdef int bind_results(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
                 return r
         record += 2 + sub.slots.n
     return 0
+
+
+cdef int emit_records(
+    Machine* m, Flat* f, Sub* sub, Level* level, const int64_t* first, const int64_t* last, int64_t start
+) noexcept nogil:
+    """The results of the last level all at once: nothing is asked of any but that it lies in the interval."""
+    cdef Py_ssize_t width = 2 + sub.slots.n, n = 0, base
+    cdef const int64_t* record = first
+    cdef const int64_t* rows
+    cdef int64_t* out
+    cdef int64_t row
+    cdef int i, j, r = tick(m)
+    cdef Out* o
+    if r < 0:
+        return r
+    while record < last:
+        n += record[1] >= start
+        record += width
+    m.compared += c_quotient(last - first, width)
+    level.compared += c_quotient(last - first, width)
+    m.bound += n
+    level.bound += n
+    f.completed += n
+    f.whole += n
+    if n > m.max_matches - m.n_matches:
+        return -2
+    for i in range(f.outs.n):
+        o = &m.outs[i]
+        if o.n + n > o.cap and enlarge(o, o.n + n):
+            return -5
+        out = o.v + o.n
+        o.n += n
+        for j in range(sub.slots.n):
+            if sub.slots.v[j] == f.outs.v[i]:
+                break
+        else:
+            row = row_of(m, f.outs.v[i])
+            for j in range(n):
+                out[j] = row
+            continue
+        rows, base = m.bufs[m.slot_buf[sub.slots.v[j]]].row, m.bufs[m.slot_buf[sub.slots.v[j]]].base
+        record = first
+        while record < last:
+            if record[1] >= start:
+                out[0] = rows[record[2 + j] - base]
+                out += 1
+            record += width
+    m.n_matches += n
+    return 0
+
+# the matches of what is bound first, before their sub-queries are: for the greatest interval that `balanced` will be asked for
+
+
+cdef int hold_match(Machine* m, Flat* f) noexcept nogil:
+    """Everything but the sub-queries is bound: keep it until all that the first event leads to is there."""
+    cdef Records* h = &m.held
+    cdef Py_ssize_t cap
+    cdef void* p
+    cdef int i
+    if h.n + f.hold > h.cap:
+        cap = max(2 * h.cap, <Py_ssize_t> 1024)
+        p = realloc(h.v, cap * sizeof(int64_t))
+        if p == NULL:
+            return -5
+        h.v, h.cap = <int64_t*> p, cap
+    for i in range(f.hold):
+        h.v[h.n + i] = m.cur[f.levels[i].slot]
+    h.n += f.hold
+    return 0
+
+
+cdef int release(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
+    """Bind the sub-queries of the matches that were kept, each in an interval that begins where the first of them does."""
+    cdef Records* h = &m.held
+    cdef Py_ssize_t i
+    cdef int j, r = 0
+    cdef Bounds b, all_
+    cdef int64_t lo, hi = 0, at_ = 0
+    if h.n == 0:
+        return 0
+    for j in range(f.hold, f.n_levels):
+        if f.levels[j].early:
+            all_ = Bounds(INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, -1)
+            for i in range(c_quotient(h.n, f.hold)):
+                restore(m, f, i * f.hold)
+                b = scope[0]
+                narrow(m, &f.levels[j], &b)
+                all_.lo_order, all_.hi_order = min(all_.lo_order, b.lo_order), max(all_.hi_order, b.hi_order)
+                all_.lo_ts, all_.hi_ts = min(all_.lo_ts, b.lo_ts), max(all_.hi_ts, b.hi_ts)
+                all_.lo_pos, all_.hi_pos = min(all_.lo_pos, b.lo_pos), max(all_.hi_pos, b.hi_pos)
+            if asks_for(m, &m.subs[f.levels[j].sub], &all_, &lo, &hi, &at_):
+                m.subs[f.levels[j].sub].left = lo
+    m.released = True
+    for i in range(c_quotient(h.n, f.hold)):
+        restore(m, f, i * f.hold)
+        r = search(m, f, f.hold, scope)
+        if r != 0:
+            break
+    m.released = False
+    h.n = 0
+    return r
+
+
+cdef inline void restore(Machine* m, Flat* f, Py_ssize_t i) noexcept nogil:
+    cdef int j
+    for j in range(f.hold):
+        m.cur[f.levels[j].slot] = m.held.v[i + j]

@@ -97,6 +97,7 @@ class LevelSpec:
     reach: list[tuple[int, list[int]]] = field(factory=list)
     sub: int = -1  # a sub-query whose results are bound here
     slots: tuple[int, ...] = ()  # ... all of them
+    early: bool = False  # ... from a view whose greatest interval is known before, of all that the first event leads to
 
 
 @define

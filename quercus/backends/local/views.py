@@ -64,6 +64,7 @@ def add_levels(
         sub.distinct = [s for b in n.flat.buffers for pair in _apart(c, f, b, bound, names) for s in pair]
         inner = evolve(n.flat, predicates=(*n.flat.predicates, *(e for e, _ in ties)))
         _collect(c, sub, inner, outer | names, [k for _, k in ties])
+        level.early = spec.root and n.strategy == "balanced" and n is nests[0]
         spec.levels.append(level)
         bound.extend(b.var for b in n.flat.buffers)
     windows = [w for n in nests for w in n.flat.windows]
