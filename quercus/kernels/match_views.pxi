@@ -53,6 +53,9 @@ cdef int part_of(Machine* m, Sub* sub, Part** out) noexcept nogil:
     cdef int n = 1 + sub.tie_slots.n, i
     cdef uint64_t h
     cdef Part* part
+    if n == 1 and sub.n_parts and sub.parts[0].key[0] == m.segment:
+        out[0] = &sub.parts[0]
+        return 1
     key[0] = m.segment
     h = mixed(0, m.segment)
     for i in range(1, n):

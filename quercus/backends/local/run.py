@@ -99,6 +99,8 @@ def find(
                 left -= parts[-1].count
                 if status == match.TOO_MUCH_STATE:
                     raise matchers.too_much_state(number)
+                if status == match.TOO_MUCH_VIEW:
+                    raise matchers.too_much_view()
                 check(status if left >= 0 else match.TOO_MANY, program.flats[number], limits)
             if counters is not None:
                 for name, count in matchers.counters().items():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quercus.backends.local import joins
+from quercus.backends.local import joins, views
 from quercus.backends.local.specs import Filled, Program
 from quercus.errors import LimitExceeded
 from quercus.kernels import match
@@ -74,6 +74,11 @@ class Matchers:
         parts = zip(*(m.joins(flat) for m in self.used), strict=True)
         summed = [tuple(sum(counts) for counts in zip(*nodes, strict=True)) for nodes in parts]
         return joins.measured(self.program.flats[flat], summed)
+
+    def too_much_view(self) -> LimitExceeded:
+        """The error of a run that stopped because its views were full."""
+        sub = self.program.subs[next(m.grew for m in self.used if m.grew >= 0)]
+        return views.too_much(self.program, sub, self.max_state_bytes)
 
     def too_much_state(self, flat: int) -> LimitExceeded:
         """The error of a run that stopped because its internal buffers were full."""

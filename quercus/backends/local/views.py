@@ -13,6 +13,7 @@ from attrs import evolve
 
 from quercus.backends.local.joins import Homes
 from quercus.backends.local.specs import LevelSpec, SubSpec, WaySpec
+from quercus.errors import LimitExceeded
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.exists import Tie, depends, is_counted, tie_of
@@ -20,7 +21,7 @@ from quercus.ir.flat import Flat, FlatNegation, FlatNest
 
 if TYPE_CHECKING:
     from quercus.backends.local.program import Compiler
-    from quercus.backends.local.specs import FlatSpec, Name
+    from quercus.backends.local.specs import FlatSpec, Name, Program
 
 VIEWS = ("aggressive", "passive", "balanced")
 MOST_ENDS, MOST_TIES = 16, 8  # the kernel's room
@@ -105,6 +106,17 @@ def lower(c: Compiler, body: Flat, seen: Names, g: FlatNegation, *, barred: bool
     sub.preds, sub.negations = c.conditions(beside, names, seen)
     sub.flags = g.strategy == "passive" and not (sub.preds or sub.negations or barred)
     return WaySpec("view", number, sub=made)
+
+
+def too_much(program: Program, sub: SubSpec, most: int) -> LimitExceeded:
+    """What to say when views have no room."""
+    spec = program.flats[sub.flat]
+    return LimitExceeded(
+        f"the view of the sub-query of ({', '.join(b.var for b, _ in spec.leaves)}) holds too many results: more than "
+        f"{most:,} bytes; tighten WITHIN, compile with nested='iterative', or raise Limits(max_state_bytes=)",
+        limit="max_state_bytes",
+        value=most,
+    )
 
 
 def _of(e: x.Expr) -> frozenset[str]:
