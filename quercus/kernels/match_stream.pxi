@@ -518,7 +518,7 @@ cdef class StreamMatcher(Matcher):
                             least = min(least, r.pos[r.lo])
                 purge(&self.m, sub, &sub.parts[k].known, least)
                 purge(&self.m, sub, &sub.parts[k].full, least)
-            self.m.segment = -1
+            self.m.segment = 0
             if sub.n_parts and sweep(&self.m, sub, INT64_MIN):
                 raise MemoryError()
         return 0
