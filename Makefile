@@ -10,8 +10,8 @@ VENV    := .venv
 PY      := $(VENV)/bin/python
 RUFF    := $(VENV)/bin/ruff
 CHECKED := build/checked
-# What reaches every kernel: the twins, trees of joins, streams with and without keys, long ones, existence indexes.
-REACHING := tests/kernels --ignore tests/kernels/test_leaks.py tests/test_joins.py \
+# What reaches every kernel: the twins, trees of joins, streams with and without keys, long ones, existence indexes, sieves.
+REACHING := tests/kernels --ignore tests/kernels/test_leaks.py tests/test_joins.py tests/test_sieves.py \
             'tests/test_stream.py::test_pieces_give_what_the_whole_gives[700000]' \
             'tests/test_stream.py::test_keys_are_streams_of_their_own[710000]' \
             'tests/test_stream.py::test_long_streams_are_forgotten_but_for_what_matters[725000-key1]' \

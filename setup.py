@@ -7,6 +7,7 @@ QUERCUS_NATIVE=1    tune for this machine's processor; the result may not run on
 import os
 from pathlib import Path
 
+import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -35,8 +36,11 @@ def kernel(source: Path) -> Extension:
         ".".join(source.with_suffix("").parts),
         [str(source)],
         extra_compile_args=COMPILE,
-        define_macros=[("QUERCUS_CHECKED", "1")] if CHECKED else [],
-        include_dirs=["quercus/kernels"],
+        define_macros=[
+            ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
+            *([("QUERCUS_CHECKED", "1")] if CHECKED else []),
+        ],
+        include_dirs=["quercus/kernels", numpy.get_include()],
         depends=["setup.py", *map(str, Path("quercus/kernels").glob("*.h"))],
     )
 

@@ -1,4 +1,4 @@
-"""How time grows: with events, with the window, with the length of the pattern; and what a small stream costs."""
+"""How time grows: with events, the window, the length of the pattern, the size of sets; what a small stream costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import quercus as qc
@@ -53,6 +54,23 @@ def with_length(rounds: int) -> list[dict[str, Any]]:
     u1m = stream("u1m")
     patterns = {n: ", ".join(TYPES[:n]) for n in range(2, 9)}
     return [row(f"{n} components", f"PATTERN SEQ({p}) WITHIN 100 ms", u1m, rounds) for n, p in patterns.items()]
+
+
+def with_sets(rounds: int) -> list[dict[str, Any]]:
+    """The same 1,000 matches in as many events, with sets of 10 to 100,000 elements."""
+    patterns = {"at the end": "SEQ(T0 a, T1+ b)", "in the middle": "SEQ(T0 a, T1+ b, T2 c)"}
+    return [
+        row(f"{where}, {n:,} elements", f"PATTERN {p} WITHIN 1000000000 ms", between(n), rounds)
+        for where, p in patterns.items()
+        for n in (10, 100, 1_000, 10_000, 100_000)
+    ]
+
+
+def between(n: int) -> pa.Table:
+    """1,000 T0, events that are not asked for, n T1, and one T2."""
+    types = ["T0"] * 1_000 + ["T9"] * (100_000 - n) + ["T1"] * n + ["T2"]
+    zeros = np.zeros(len(types), np.int64)
+    return pa.table({"ts": np.arange(len(types)), "type": types, "id": zeros, "value": zeros.astype(np.float64)})
 
 
 _COLD = """

@@ -1,7 +1,8 @@
 """One table: the engine beside DuckDB and Polars, and how its time grows. `python -m benchmarks.table [--quick]`.
 
 One run, one thread, on Arrow tables in memory with plain string types, best of some interleaved turns. The engine's
-plan is compiled before; its time is that of `plan.run(table)`, from the Arrow table to the row numbers of all matches.
+plan is compiled before; its time is that of `plan.run(table)`, from the Arrow table to the row numbers of all matches,
+those of the elements of sets included.
 The peers start from their own format. Every result is checked: the number of matches and the sum of each column.
 """
 
@@ -14,9 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import growth, measure, negations, peers, streaming
+from benchmarks import growth, measure, negations, peers, sifting, streaming, threaded
 from benchmarks.streams import FOLDER, stream
 from benchmarks.workloads import COUNTED, WORKLOADS, Workload
+from quercus.plan import Plan
+from quercus.result import Matches
 
 ENGINES = ("quercus", "duckdb", "polars")
 LOOSE = "polars, sets in any order"
@@ -29,7 +32,7 @@ def compared(rounds: int) -> list[dict[str, Any]]:
     found = []
     for w in WORKLOADS.values():
         table = streams[w.stream]
-        actions = [partial(w.compile().run, table), partial(peers.DUCKDB[w.name], con)]
+        actions = [partial(_listed, w.compile(), table), partial(peers.DUCKDB[w.name], con)]
         actions.append(partial(peers.POLARS[w.name], frames))
         if w.name == "W5":
             actions.append(partial(peers.polars_w5_unsorted, frames))
@@ -48,6 +51,15 @@ def compared(rounds: int) -> list[dict[str, Any]]:
         times = measure.interleaved(actions, rounds, look)
         outputs = [a for b in matches.bound for a in (b.rows, b.offsets) if a is not None]
         found.append(_entry(w, table, times, outputs, rounds))
+    return found
+
+
+def _listed(plan: Plan, table: pa.Table) -> Matches:
+    """A run whose sets are listed as well, which otherwise waits until somebody asks."""
+    found = plan.run(table)
+    for b in found.bound:
+        if b.kleene:
+            _ = b.rows, b.offsets
     return found
 
 
@@ -134,6 +146,7 @@ def main() -> None:
         "W1, more events": partial(growth.with_events, few, quick=given.quick),
         "W1, longer window (x1: 100)": partial(growth.with_window, few),
         "longer pattern": partial(growth.with_length, few),
+        "larger sets, 1,000 matches": partial(growth.with_sets, few),
     }
     for title, rows in measured.items():
         grown[title] = rows()
@@ -142,6 +155,10 @@ def main() -> None:
     print("page faults, and the same query may take a third less than in the first table.")
     negated = negations.compared(few)
     negations.show(negated)
+    sifted = sifting.compared(few)
+    sifting.show(sifted)
+    threads = threaded.compared(rounds)
+    threaded.show(threads)
     streams = {"beside a run": streaming.beside_a_run(rounds), "by batch": streaming.by_batch(few)}
     streaming.show(streams["beside a run"], streams["by batch"])
     small = growth.small(rounds)
@@ -154,6 +171,8 @@ def main() -> None:
         "workloads": workloads,
         "growth": grown,
         "negations": negated,
+        "sifted": sifted,
+        "threads": threads,
         "streams": streams,
         "small": small,
     }

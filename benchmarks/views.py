@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Experiment:
 
 def falling(*names: str) -> str:
     """Conditions by which each price is a tenth below the one before."""
-    return "".join(f", {a}.price > {b}.price * 1.1" for a, b in zip(names, names[1:], strict=False))
+    return "".join(f", {a}.price > {b}.price * 1.1" for a, b in pairwise(names))
 
 
 LEAVES = (("RIMM", "r"), ("AMAT", "a"), ("YHOO", "y"), ("DELL", "d"))
@@ -72,9 +73,7 @@ EXPERIMENTS = (
     ),
     Experiment("fig19", "Length of the sub-query (Fig. 19)", {str(n): outer(sub(n), 500) for n in (2, 3, 4)}),
     Experiment("fig21", "Number of sub-queries (Fig. 21)", {str(n): several(n) for n in (1, 2, 3)}),
-    Experiment(
-        "fig23", "Length, negated (Fig. 23)", {str(n): outer(sub(n, "!"), 500) for n in (2, 3, 4)}, NEGATED
-    ),
+    Experiment("fig23", "Length, negated (Fig. 23)", {str(n): outer(sub(n, "!"), 500) for n in (2, 3, 4)}, NEGATED),
     Experiment(
         "neel6a",
         "Number of negated sub-queries (NEEL, Fig. 6a)",

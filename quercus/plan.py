@@ -61,6 +61,7 @@ class Plan:
     considered: tuple[Alternative, ...] = field(repr=False)
     warnings: tuple[str, ...]
     options: Options = field(repr=False)
+    made: dict[str, Any] = field(factory=dict, init=False, repr=False, eq=False)  # by a backend, for next time
 
     def explain(self, *, verbose: bool = False, analyze: object = None) -> str:
         """The plan as text:

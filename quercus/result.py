@@ -27,7 +27,7 @@ class Later(Protocol):
 
     def answer(self) -> Answer: ...
 
-    def numbered(self) -> list[Bound]: ...
+    def numbered(self) -> tuple[Bound, ...]: ...
 
 
 class Matches:
@@ -39,7 +39,7 @@ class Matches:
     >>> schema = Schema({"id": "int64"})
     >>> query = bind(parse_query("PATTERN SEQ(A a, B+ b) WITHIN 5"), schema)
     >>> events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "id": [7, 8, 9]})
-    >>> bound = [Bound("a", False, np.array([0])), Bound("b", True, np.array([1, 2]), np.array([0, 2]))]
+    >>> bound = [Bound("a", False, np.array([0])), Bound("b", True, np.array([1, 2]), np.array([0]), np.array([2]))]
     >>> result = Matches(events, schema, query, bound)
     >>> result
     <Matches: 1 match of (a, b+)>
@@ -48,6 +48,8 @@ class Matches:
     >>> result.to_arrow()["b"].to_pylist()[0][0]
     {'ts': 2, 'type': 'B', 'id': 8}
     """
+
+    __slots__ = ("__weakref__", "_aggregates", "_made", "query", "schema")
 
     def __init__(
         self, events: pa.Table, schema: Schema, query: p.Query, bound: Sequence[Bound], numbers: Rows | None = None
@@ -74,9 +76,10 @@ class Matches:
     @property
     def bound(self) -> tuple[Bound, ...]:
         """What each variable is bound to, in the order of the query's variables, as rows of the input."""
-        if not isinstance(self._made, Answer):
-            return tuple(self._made.numbered())
-        return tuple(b.numbered(self._made.numbers) for b in self._made.bound.values())
+        made = self._made
+        if isinstance(made, Answer):
+            return tuple(b.numbered(made.numbers) for b in made.bound.values())
+        return made.numbered()
 
     def __len__(self) -> int:
         """The number of matches; with AGG, of groups."""

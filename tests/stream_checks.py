@@ -203,14 +203,16 @@ class Plain(Drawing):
         return []
 
 
-def plain_samples(seeds: range) -> Iterator[tuple[Sample, p.Query]]:
-    """Samples without conditions and keys, in which two more events are enough to violate any negation.
+def plain_samples(seeds: range, ties: str | None = None, key: tuple[str, ...] = ()) -> Iterator[tuple[Sample, p.Query]]:
+    """Samples without conditions, in which two more events are enough to violate any negation.
 
     Where a window counts events, there may be no room for two; and what is negated inside a negation may be there
     already. A stream need not see that.
     """
     for seed in seeds:
-        sample = in_order(Plain(seed).sample())
+        sample = keyed(in_order(Plain(seed).sample()), *key)
+        if ties is not None:
+            sample = replace(sample, options=replace(sample.options, ties=ties))
         if "PARTITION" in sample.query:
             continue
         try:
@@ -238,11 +240,13 @@ def extensions(sample: Sample, query: p.Query, clock: int) -> Iterator[list[Even
     types = sorted({t for name in named for t in schema.accepts(name)})
     soon = [clock + 1, clock, clock + 2]
     far = range(clock + 3, clock + 2 + max(query.window.size, 7))
-    blank: Event = dict.fromkeys(ATTRIBUTES)
-    for ts, type_ in product([*soon, *far], types):
+    blanks: list[Event] = [dict.fromkeys(ATTRIBUTES)]
+    for name in sample.options.key:
+        blanks = [{**b, name: v} for b in blanks for v in {e[name] for e in sample.events} - {None}]
+    for ts, type_, blank in product([*soon, *far], types, blanks):
         yield [{**blank, "ts": ts, "type": type_}]
     for times in combinations_with_replacement(sorted(soon), 2):
-        for both in product(types, repeat=2):
+        for *both, blank in product(types, types, blanks):
             yield [{**blank, "ts": ts, "type": type_} for ts, type_ in zip(times, both, strict=True)]
 
 
@@ -270,12 +274,14 @@ def surely_decided(
 ) -> set[Identity]:
     """Those of them that a stream must see to be decided.
 
-    It need not see that strict order leaves no time between the match's end and the end of its window, nor that the
-    other events it has seen keep a negation from being violated.
+    It need not see that the other events it has seen keep a negation from being violated, nor that strict order leaves
+    no time for the events of what is negated, one after the other.
     """
-    by_arrival = replace(sample, options=replace(sample.options, ties="arrival"))
-    left = decided(by_arrival, query, seen, clock, decided(sample, query, seen, clock, open_))
-    return {match for match in left if decided(by_arrival, query, alone(match, seen), clock, {match})}
+    left = decided(sample, query, seen, clock, open_)
+    if any(isinstance(node, p.Not) and size(node.body) > 1 for node in p.walk(query.pattern)):
+        sample = replace(sample, options=replace(sample.options, ties="arrival"))
+        left = decided(sample, query, seen, clock, left)
+    return {match for match in left if decided(sample, query, alone(match, seen), clock, {match})}
 
 
 def alone(match: Identity, seen: list[Event]) -> list[Event]:

@@ -254,6 +254,7 @@ def test_rounds_change_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_too_large_internal_buffers_stop_with_their_name(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST", 64)
+    monkeypatch.setattr(threads, "WORTH", 0)
     plan = qc.compile("PATTERN SEQ(A a, B b, C c) WITHIN 1000", SCHEMA, shape="left")
     events = stream("ABC" * 300)
     with pytest.raises(
@@ -311,6 +312,7 @@ def test_times_at_the_ends_of_int64() -> None:
 @pytest.mark.parametrize("first", range(400_000, 400_400, CHUNK))
 def test_small_rounds_and_threads_change_nothing(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "WORTH", 0)
     used = 0
     for sample, _ in generate.valid(range(first, first + CHUNK)):
         events = table(sample.events)

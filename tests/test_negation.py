@@ -521,6 +521,7 @@ def test_threads_build_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     from quercus.backends.local import threads
 
     monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "WORTH", 0)
     r = Random(3)
     events = random_table(r, 400)
     for pattern, _ in CHOSEN:

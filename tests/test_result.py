@@ -53,7 +53,7 @@ def bound_by(query: p.Query, rows: list[Row], events: list[Row]) -> list[Bound]:
         offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         absent = np.array([c is None for c in cells], bool)
         elements = np.array([e for s in sets for e in s], np.int64)
-        found.append(Bound(leaf.var, True, elements, offsets, absent if absent.any() else None))
+        found.append(Bound.listed(leaf.var, elements, offsets, absent if absent.any() else None))
     return found
 
 
@@ -299,23 +299,25 @@ def test_fold_over_random_sets() -> None:
     for _ in range(150):
         kind = random.choice(["v", "f", "s", "b"])
         arrow = {"v": pa.int64(), "f": pa.float64(), "s": pa.string(), "b": pa.bool_()}[kind]
-        sets = [random.choices(VALUES[kind], k=random.randrange(4)) for _ in range(random.randrange(6))]
-        values = from_arrow(pa.array([v for s in sets for v in s], arrow))
-        offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        held = random.choices(VALUES[kind], k=random.randrange(12))
+        values = from_arrow(pa.array(held, arrow))
+        drawn = [sorted(random.choices(range(len(held) + 1), k=2)) for _ in range(random.randrange(6))]
+        sets = [held[a:b] for a, b in drawn]
+        at = np.array([a for a, _ in drawn], np.int64), np.array([b for _, b in drawn], np.int64)
         for name in ("count", "min", "max", *(("sum", "avg") if kind in "vf" else ())):
             want = [reference_fold(name, s) for s in sets]  # type: ignore[arg-type]
             if kind == "v" and name == "sum":
-                assert exact_sums(values, offsets) == want
+                assert exact_sums(values, *at, np.arange(len(sets)), len(sets)) == want
                 want = [w if w is not None and -(2**63) <= w < 2**63 else None for w in want]  # type: ignore[operator]
-            got = fold(name, values, offsets).to_arrow().to_pylist()  # type: ignore[arg-type]
+            got = fold(name, values, *at).to_arrow().to_pylist()  # type: ignore[arg-type]
             assert all(map(alike, got, want)), (name, sets, got, want)
-        assert str(fold("first", values, offsets).to_arrow().to_pylist()) == str([s[0] if s else None for s in sets])
-        assert str(fold("last", values, offsets).to_arrow().to_pylist()) == str([s[-1] if s else None for s in sets])
+        assert str(fold("first", values, *at).to_arrow().to_pylist()) == str([s[0] if s else None for s in sets])
+        assert str(fold("last", values, *at).to_arrow().to_pylist()) == str([s[-1] if s else None for s in sets])
 
 
 def test_means_of_large_integers_are_rounded_once() -> None:
     values = Values("int64", np.array([2**53 + 1, 2**53 + 2, 2**62 + 1]))
-    got = fold("avg", values, np.array([0, 3])).data.tolist()
+    got = fold("avg", values, np.array([0]), np.array([3])).data.tolist()
     assert got == [(2**53 + 1 + 2**53 + 2 + 2**62 + 1) / 3]
 
 

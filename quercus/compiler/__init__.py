@@ -35,7 +35,8 @@ def compile(
     """Compile a query to a plan, or raise `QueryError` with the place and what to do.
 
     `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries
-    run; "iterative" searches every negated one match by match. `without` names rewrite rules to leave out.
+    run: rewrite, index, iterative, aggressive, passive, balanced, or auto (docs/nested.md). `without` names rewrite
+    rules to leave out.
 
     >>> import quercus as qc
     >>> plan = qc.compile("PATTERN SEQ(A a, B b, a.x = b.x) WITHIN 1 min", qc.Schema({"x": "int64"}))
@@ -55,7 +56,7 @@ def compile(
         raise QueryError("E702", f"without is a {type(without).__name__}", hint="give names of rules")
     without = (without,) if isinstance(without, str) else tuple(str(n) for n in without)
     bound = bind(parse_query(text), schema)
-    asked, without = without, (*without, *(FLATTENING if nested in APART else ()))
+    left_out, without = without, (*without, *(FLATTENING if nested in APART else ()))
     query, fired = rewrite(bound, without=without)
     tree, built = plan_tree(query, schema, stats, shape, nested)
     if "distribute_or" not in without:
@@ -66,7 +67,7 @@ def compile(
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    options = Options(shape, nested, asked, stats)
+    options = Options(shape, nested, left_out, stats)
     return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options)
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
+from quercus.compiler import view_cost
 from quercus.errors import LimitExceeded
 from quercus.ir import exists
 from quercus.ir import expr as x
@@ -80,7 +81,7 @@ def _settle(n: t.Node, asked: str, around: Strategy | None, *, joined: bool) -> 
                     evolve(
                         s,
                         component=_component(s.component, asked, around, reason, joined=joined),
-                        negations=tuple(_negation(g, asked) for g in s.negations),
+                        negations=tuple(_negation(g, asked, 2 * n.estimate.rows) for g in s.negations),
                     )
                 )
             return evolve(n, steps=tuple(steps))
@@ -94,7 +95,7 @@ def _settle(n: t.Node, asked: str, around: Strategy | None, *, joined: bool) -> 
             return evolve(n, branches=tuple(_settle(b, asked, around, joined=joined) for b in n.branches))
         case t.Reject():
             source = _settle(n.source, asked, around, joined=joined)
-            return evolve(n, source=source, negation=_negation(n.negation, asked))
+            return evolve(n, source=source, negation=_negation(n.negation, asked, n.source.estimate.rows))
         case t.Test() | t.Combine():
             return evolve(n, source=_settle(n.source, asked, around, joined=joined))
         case t.Nest():
@@ -103,9 +104,20 @@ def _settle(n: t.Node, asked: str, around: Strategy | None, *, joined: bool) -> 
             return n
 
 
-def _negation(g: t.Negation, asked: str) -> t.Negation:
+def _negation(g: t.Negation, asked: str, asks: float) -> t.Negation:
+    """A negation of an operator that asks so often; where no index fits, and none was asked for, by cost."""
+    if asked in ("auto", "rewrite") and g.strategy == "iterative" and _can_be_viewed(g.body):
+        search, view = view_cost.searched(g.body, asks), view_cost.viewed(g.body, asks)
+        if view < search:
+            g = evolve(g, strategy="balanced", reason=f"{g.reason}; a view costs less than to search each time")
     flat = g.strategy == "index"  # its leaves are searched one by one
     return evolve(g, body=_settle(g.body, "rewrite" if flat else asked, g.strategy, joined=False))
+
+
+def _can_be_viewed(body: t.Node) -> bool:
+    leaves = [n for n in t.positive(body) if isinstance(n, t.Buffer)]
+    unions = any(isinstance(n, t.Union) for n in t.positive(body))
+    return len(leaves) > 1 and not unions and not any(exists.is_counted(b) for b in leaves)
 
 
 def _is_set(n: t.Node) -> bool:

@@ -73,6 +73,12 @@ cdef struct Col:
     const double* f
     const uint8_t* valid
 
+cdef struct Zones:          # of a column: the least and the greatest value of each block of events
+    void* least
+    void* most
+    int64_t looked          # blocks that were compared since the data was loaded, and those in which nothing passed
+    int64_t empty
+
 cdef struct Table:          # what a text function makes of each label
     const int64_t* v
     Py_ssize_t n
@@ -97,6 +103,17 @@ cdef struct Pred:
     int col_a
     int col_b
 
+cdef struct Sieve:          # a column of a candidate, compared with what is bound before
+    int col
+    int compare             # as integers, with the column on the left
+    bint real
+    int start               # the code of the other side
+    int end
+
+cdef struct Sieves:
+    int n
+    Sieve* v
+
 cdef struct Level:
     int slot
     int previous            # the slot before it in an [n] set, if bound earlier, or -1
@@ -116,6 +133,8 @@ cdef struct Level:
     bint early              # ... by a view whose greatest interval is known before: nothing else of it is still to be bound
     int64_t compared        # of all runs: candidates, and those that passed
     int64_t bound
+    Sieves sieves
+    int sifted              # the first predicates, which sieves stand for
 
 cdef struct Set:
     int slot                # holds an element while a predicate looks at it
@@ -126,6 +145,8 @@ cdef struct Set:
     Ints distinct
     Ints preds
     Ints wins
+    bint dense              # its elements are n neighbours of the buffer from `first` on; else they are listed
+    Py_ssize_t first
     Py_ssize_t* elems
     Py_ssize_t n
     Py_ssize_t cap
@@ -183,6 +204,7 @@ cdef struct Join:           # a node of a tree of joins: composites by reference
     int n_distinct
     Ints distinct[2]
     Ints preds
+    Sieves sieves[2]        # of each child
     Ints negs
     int n_keys
     Key* keys
@@ -228,10 +250,17 @@ cdef struct Flat:
     int n_pairs
     Pair* pairs
     bint root
-    bint held               # a match is given only when no later event can change it
+    int due                 # of a stream: the window whose end is waited for, or -1
+    bint held               # of a stream: a match is given only when no later event can change it
     Ints holds_sets         # ... nor enlarge these sets of it
     Ints all_negs           # ... nor violate any of these
+    int ending              # the search from the last event that comes before this one: one of NO_ENDING, ...
+    Ints earlier            # the windows whose searches come before this one
+    Ints exact              # buffers: in one of them a match begins that fills the window to the last moment
+    int pivot_set           # the set whose first element is bound first, or -1
+    int beyond_level        # the level that must be out of the window of an element before that one, or -1
     bint plain_last         # the last level needs no look at single events
+    bint sifted_last        # ... but for sieves
     bint chain              # a SEQ of plain components in one window: bound along pointers, without a search
     int chain_win
     bint trail              # ... with a set at the end, bound from the first component on
@@ -260,6 +289,9 @@ cdef struct Flat:
     int64_t completed       # of all runs: how often all levels were bound
     int64_t whole           # ... the sets were there as well, one choice of them at a time
     int64_t tested          # ... and no late negation had a match, so that whole sets were tested
+
+cdef enum:                  # what a stream's search from the last event finds
+    NO_ENDING, BY_LAST, BY_DELAYED, BY_EXACT, BY_ANY
 
 cdef struct Group:
     Ints slots
@@ -434,7 +466,7 @@ cdef struct Machine:         # one query over its buffers: what every function o
     bint count_window
     int64_t window_size
     Out* outs
-    Out* elems
+    Out* elems              # of each set that goes out: starts, ends, and rows of its own (match_sets.pxi)
     int64_t start_ts        # the extent of the whole match
     int64_t end_ts
     int64_t start_pos
@@ -456,6 +488,8 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int64_t max_state
     int grew                # the node that had no room
     Py_ssize_t round_       # events of a leaf in one round
+    Py_ssize_t sift_from    # candidates from which a range is sifted
+    Zones* zones            # of each column
 
 
 cdef inline int64_t sat_add(int64_t a, int64_t b) noexcept nogil:
@@ -537,6 +571,13 @@ cdef inline int64_t row_of(Machine* m, int slot) noexcept nogil:
 cdef inline int64_t place_of(Machine* m, int slot, bint count) noexcept nogil:
     """What a window measures: a position or a time."""
     return (m.bufs[m.slot_buf[slot]].pos if count else m.bufs[m.slot_buf[slot]].ts)[bound_at(m, slot)]
+
+
+cdef inline Py_ssize_t element(Set* s, Py_ssize_t i) noexcept nogil:
+    """The i-th element of a set."""
+    if QUERCUS_IS_CHECKED and (i < 0 or i >= s.n):
+        abort()
+    return s.first + i if s.dense else s.elems[i]
 
 
 cdef inline int enlarge_to(Out* o, Py_ssize_t cap) noexcept nogil:

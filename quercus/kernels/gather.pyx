@@ -23,28 +23,34 @@ ctypedef fused value_t:
     double
 
 
-def take(const value_t[::1] column, const int64_t[::1] rows):
-    """The values at some rows.
+cdef object place(Py_ssize_t n, out):
+    if out is not None and len(out) != n:
+        raise ValueError(f"{len(out)} places for {n} rows")
+    return empty(n) if out is None else out
+
+
+def take(const value_t[::1] column, const int64_t[::1] rows, out=None):
+    """The values at some rows, in a new array or in `out`.
 
     >>> import numpy as np
     >>> take(np.array([5, 6, 7]), np.array([2, 0])).tolist()
     [7, 5]
     """
     cdef Py_ssize_t i, n = rows.shape[0], near = n - AHEAD if n > AHEAD else 0
-    found = empty(n)
-    if value_t is double:
+    found = place(n, out)
+    if value_t is double and out is None:
         found = found.view(np.float64)
-    cdef value_t[::1] out = found
+    cdef value_t[::1] to = found
     with nogil:
         for i in range(near):
             fetch_early(&column[rows[i + AHEAD]])
-            out[i] = column[rows[i]]
+            to[i] = column[rows[i]]
         for i in range(near, n):
-            out[i] = column[rows[i]]
+            to[i] = column[rows[i]]
     return found
 
 
-def take_with_range(const int64_t[::1] column, const int64_t[::1] rows):
+def take_with_range(const int64_t[::1] column, const int64_t[::1] rows, out=None):
     """The values at some rows, the least and the greatest of them; of no rows 0 and -1.
 
     >>> import numpy as np
@@ -53,8 +59,8 @@ def take_with_range(const int64_t[::1] column, const int64_t[::1] rows):
     ([7, 5], 5, 7)
     """
     cdef Py_ssize_t i, n = rows.shape[0], near = n - AHEAD if n > AHEAD else 0
-    found = empty(n)
-    cdef int64_t[::1] out = found
+    found = place(n, out)
+    cdef int64_t[::1] to = found
     cdef int64_t value, least, most
     if n == 0:
         return found, 0, -1
@@ -64,7 +70,7 @@ def take_with_range(const int64_t[::1] column, const int64_t[::1] rows):
             if i < near:
                 fetch_early(&column[rows[i + AHEAD]])
             value = column[rows[i]]
-            out[i] = value
+            to[i] = value
             least = value if value < least else least
             most = value if value > most else most
     return found, least, most

@@ -16,6 +16,10 @@ STACK_DEPTH: int
 OPS: list[str]
 GROUP_FUNCTIONS: tuple[str, ...]
 
+Sets = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # match i has rows[starts[i]:ends[i]]
+
+def limit_width(most: int) -> int: ...
+
 class Matcher:
     def __init__(self, program: Any) -> None: ...
     def load(self, data: Any) -> None: ...
@@ -29,7 +33,8 @@ class Matcher:
         max_nanoseconds: int,
         first: int = 0,
         last: int = -1,
-    ) -> tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]: ...
+        room: int = 0,
+    ) -> tuple[int, list[NDArray[np.int64]], list[Sets]]: ...
     def limit_state(self, max_bytes: int, round_size: int) -> None: ...
     def joins(self, flat: int) -> list[tuple[int, int, int, int]]: ...
     def tally(self, flat: int) -> tuple[list[tuple[int, int, int]], int, int, int]: ...
@@ -43,7 +48,7 @@ class Matcher:
     @property
     def counters(self) -> dict[str, int]: ...
 
-Found = tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]
+Found = tuple[int, list[NDArray[np.int64]], list[Sets]]
 Moment = tuple[int, int, int]
 
 class StreamMatcher(Matcher):
@@ -87,4 +92,61 @@ class Raw:
     status: int
     clock: int
     count: int
-    def take(self) -> tuple[list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]: ...
+    pieces: tuple[Piece, ...]
+    def __len__(self) -> int: ...
+    def take(self) -> tuple[list[NDArray[np.int64]], list[Sets]]: ...
+    def numbered(self) -> tuple[Any, ...]: ...
+    def answer(self) -> Any: ...
+    def closer(self) -> Any: ...
+
+PIECES: int
+SLACK: int
+
+class Course:
+    clock: int
+    place: int
+    rows: int
+    seen: int
+    live: int
+
+class Piece:
+    events: Any
+    first: int
+    places: NDArray[np.int64] | None
+    rows: NDArray[np.int64] | int
+    last_ts: int
+    level: int
+    straight: bool
+    def __init__(
+        self,
+        events: Any,
+        first: int,
+        places: NDArray[np.int64] | None,
+        rows: NDArray[np.int64] | int,
+        last_ts: int,
+        level: int = 0,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def last(self) -> int: ...
+    def all_places(self) -> NDArray[np.int64]: ...
+    def index(self, places: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def row_numbers(self, index: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+class Like:
+    def __init__(self, pattern: object, held: object) -> None: ...
+    def __call__(self, value: object) -> Any: ...
+
+class Inlet:
+    def __init__(
+        self,
+        feed: Feed,
+        course: Course,
+        kind: type,
+        schema: Any,
+        history: Any,
+        reach: int,
+        matches: Like,
+        bound: list[Like] | None,
+    ) -> None: ...
+    def push(self, batch: Any, engine: Any, limits: Any) -> Any: ...

@@ -2,15 +2,16 @@
 
 It keeps no partial results: memory is the input and the output. A component's range comes from order, windows and scope by search in
 the buffer; predicates run as small typed programs. Kleene sets are completed when everything else is bound: maximal sets are runs of
-the candidates (one set), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are answered by
+the candidates (one set: ranges of its buffer, where no predicate leaves holes), or maximal cliques of pairwise compatible elements (several). Negated sub-patterns are answered by
 existence indexes, or searched the same way, inside their scope, until the first match.
 
 A tree of joins is run from its leaves up instead, with internal buffers; the search then goes on from each composite of its root.
 """
 
 
+from cpython.object cimport Py_TYPE, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport ceil, fabs, floor, fmod
+from libc.math cimport INFINITY, ceil, fabs, floor, fmod, nextafter
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
 from libc.stdlib cimport abort, calloc, free, malloc, qsort, realloc
@@ -28,6 +29,7 @@ cdef extern from "Python.h":
 
 
 DEF STACK = 48
+DEF WIDE = 8        # rows written at once, whether there are as many or not: what is too much is written over
 
 # What the matcher answers when it cannot go on.
 OK, STOPPED, TOO_MANY, TOO_LONG, TOO_LARGE, NO_MEMORY, TOO_MUCH_STATE, TOO_MUCH_VIEW = 0, -1, -2, -3, -4, -5, -6, -7
@@ -44,8 +46,10 @@ GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
 
 
 include "match_predicates.pxi"
+include "match_sieve.pxi"
 include "match_sets.pxi"
 include "match_search.pxi"
+include "match_release.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
 include "match_exists.pxi"
@@ -68,6 +72,7 @@ cdef class Matcher:
     """Runs the alternatives of one query over its buffers. Built from plain lists and arrays by the local backend."""
 
     cdef list _keep             # arrays that the machine points into
+    cdef list _rows             # of each buffer, where they stay as they are: sets that go out are ranges of these
     cdef list _pool             # memory of the program
     cdef int64_t* _scratch      # pointers of the chain that runs
     cdef size_t _scratch_size
@@ -84,6 +89,8 @@ cdef class Matcher:
         self.m.bufs = <Buf*> self._alloc(n * sizeof(Buf))
         self.m.n_cols = len(program.columns)
         self.m.cols = <Col*> self._alloc(self.m.n_cols * sizeof(Col))
+        self.m.zones = <Zones*> self._alloc(self.m.n_cols * sizeof(Zones))
+        self.m.sift_from = program.sift_from
         self.m.n_maps = len(program.maps)
         self.m.maps = <Table*> self._alloc(self.m.n_maps * sizeof(Table))
         self.m.by_arrival, self.m.n_flats = program.by_arrival, len(program.flats)
@@ -137,6 +144,7 @@ cdef class Matcher:
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
             f.levels[j].negs, f.levels[j].sub = self._ints(level.negations), level.sub
             f.levels[j].early = level.early
+            f.levels[j].sieves, f.levels[j].sifted = self._sieves(level.sieves), level.sifted
             f.levels[j].n_reach = len(level.reach)
             f.levels[j].reach = <Reach*> self._alloc(len(level.reach) * sizeof(Reach))
             for k, (win, slots) in enumerate(level.reach):
@@ -175,15 +183,19 @@ cdef class Matcher:
         f.natural = source.natural
         f.plain_root = not (source.levels or source.sets or source.counted or source.negations or source.tests)
         self._joins(f, source.joins)
-        f.root, f.held = source.root, source.held is not None
+        f.root, f.held, f.due, f.pivot_set = source.root, source.held is not None, source.due, -1
+        f.beyond_level = -1
         if f.held:
-            f.holds_sets = self._ints(source.held)
+            f.beyond_level = source.held.beyond
+            f.holds_sets, f.ending, f.pivot_set = self._ints(source.held.sets), source.held.ending, source.held.pivot
+            f.earlier, f.exact = self._ints(source.held.earlier), self._ints(source.held.exact)
             f.all_negs = self._ints([*source.negations, *(g for level in source.levels for g in level.negations)])
         last = source.levels[len(source.levels) - 1] if source.levels else None
-        f.plain_last = bool(
+        f.sifted_last = bool(
             source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests
-            and not last.distinct and not last.preds and not last.negations and last.previous < 0 and last.following < 0
+            and not last.distinct and not last.negations and last.previous < 0 and last.following < 0 and last.sifted == len(last.preds)
         )
+        f.plain_last = f.sifted_last and not last.preds
 
     cdef _subs(self, specs):
         cdef int i, j
@@ -224,6 +236,7 @@ cdef class Matcher:
             n.n_distinct = len(node.distinct)
             n.distinct[0], n.distinct[1] = self._ints([a for a, _ in node.distinct]), self._ints([b for _, b in node.distinct])
             n.preds, n.negs = self._ints(node.preds), self._ints(node.negations)
+            n.sieves[0], n.sieves[1] = self._sieves(node.sieves[0]), self._sieves(node.sieves[1])
             n.n_keys = len(node.keys)
             n.keys = <Key*> self._alloc(n.n_keys * sizeof(Key))
             for k, (slot_a, col_a, slot_b, col_b, real) in enumerate(node.keys):
@@ -240,6 +253,7 @@ cdef class Matcher:
         """The data of the program: whatever was loaded before is let go."""
         cdef int i
         self._keep = []
+        self._rows = [b.row for b in data.buffers]
         forget_indexes(&self.m)
         if len(data.buffers) != self.m.n_bufs or len(data.columns) != self.m.n_cols or len(data.maps) != self.m.n_maps:
             raise ValueError("not the data of this program")
@@ -338,6 +352,15 @@ cdef class Matcher:
             r.v[i] = items[i]
         return r
 
+    cdef Sieves _sieves(self, sieves) except *:
+        cdef Sieves r
+        cdef int i
+        r.n = len(sieves)
+        r.v = <Sieve*> self._alloc(r.n * sizeof(Sieve))
+        for i, s in enumerate(sieves):
+            r.v[i] = Sieve(s.column, OPS.index(f"{s.compare}_i"), s.real, s.start, s.end)
+        return r
+
     cdef Group* _groups(self, groups) except NULL:
         cdef Group* r = <Group*> self._alloc(len(groups) * sizeof(Group))
         for i, (slots, sets) in enumerate(groups):
@@ -419,13 +442,14 @@ cdef class Matcher:
 
     def run(
         self, int flat, const int64_t[:, ::1] segments, int64_t max_matches, int64_t max_nanoseconds,
-        Py_ssize_t first=0, Py_ssize_t last=-1,
+        Py_ssize_t first=0, Py_ssize_t last=-1, Py_ssize_t room=0,
     ):
         """Match one alternative over each segment (a key's part of every buffer).
 
         `segments[b, k]` is where segment k of buffer b begins, `segments[b, k + 1]` where it ends. Only events `first` to `last`
         of the outermost component are bound. Returns (status, columns, sets): a column of event rows per plain variable, and
-        (offsets, rows) per set. A negative `max_nanoseconds` is no limit.
+        (starts, ends, rows) per set: match i has rows[starts[i]:ends[i]]. A negative `max_nanoseconds` is no limit. There is room for
+        `room` matches from the start.
         """
         cdef Flat* f = &self.m.flats[flat]
         cdef Py_ssize_t k, n_segments = segments.shape[1] - 1
@@ -438,6 +462,11 @@ cdef class Matcher:
         self._begin(f, max_matches, max_nanoseconds)
         try:
             with nogil:
+                for i in range(f.outs.n if room > 0 else 0):
+                    enlarge_to(&self.m.outs[i], room)  # if there is none, it grows as it goes
+                for i in range(f.out_sets.n if room > 0 else 0):
+                    enlarge_to(&self.m.elems[3 * i], room)
+                    enlarge_to(&self.m.elems[3 * i + 1], room)
                 if f.chain or f.trail:
                     self._share_out(f)
                 for k in range(n_segments):
@@ -475,14 +504,10 @@ cdef class Matcher:
         self.m.trigger = f.levels[0].slot if f.n_levels and not f.n_joins and not f.trail else -1
         for i in range(f.n_joins):
             f.joins[i].compared = f.joins[i].built = f.joins[i].most = f.joins[i].nanoseconds = 0
-        self.m.outs = <Out*> calloc(f.outs.n + 2 * f.out_sets.n + 1, sizeof(Out))
+        self.m.outs = <Out*> calloc(f.outs.n + 3 * f.out_sets.n + 1, sizeof(Out))
         if self.m.outs == NULL:
             raise MemoryError()
         self.m.elems = self.m.outs + f.outs.n
-        for i in range(f.out_sets.n):
-            if push(&self.m.elems[2 * i], 0):
-                self._discard(f)
-                raise MemoryError()
         return 0
 
     cdef tuple _end(self, Flat* f, int status):
@@ -490,13 +515,21 @@ cdef class Matcher:
         cdef int i
         let_out()
         columns = [self._take(&self.m.outs[i]) for i in range(f.outs.n)]
-        sets = [(self._take(&self.m.elems[2 * i]), self._take(&self.m.elems[2 * i + 1])) for i in range(f.out_sets.n)]
-        return status, columns, sets
+        return status, columns, [self._set(f, i) for i in range(f.out_sets.n)]
+
+    cdef tuple _set(self, Flat* f, int i):
+        """What a set's variable is bound to: (starts, ends, rows)."""
+        cdef Out* own = &self.m.elems[3 * i + 2]
+        cdef bint shared = self._rows is not None and own.n == 0 and self.m.elems[3 * i].n > 0
+        if not shared and self._rows is not None and settle(&self.m, f, i, 0):
+            raise MemoryError()
+        starts, ends = self._take(&self.m.elems[3 * i]), self._take(&self.m.elems[3 * i + 1])
+        return starts, ends, self._rows[self.m.slot_buf[self.m.sets[f.out_sets.v[i]].slot]] if shared else self._take(own)
 
     cdef void _discard(self, Flat* f) noexcept:
         cdef int i
         free_joins(&self.m, f)
-        for i in range(f.outs.n + 2 * f.out_sets.n):
+        for i in range(f.outs.n + 3 * f.out_sets.n):
             give(self.m.outs[i].v, self.m.outs[i].cap * sizeof(int64_t))
         free(self.m.outs)
         self.m.outs = NULL
@@ -562,3 +595,4 @@ cdef class Matcher:
 
 include "match_stream.pxi"
 include "match_feed.pxi"
+include "match_inlet.pxi"

@@ -155,7 +155,7 @@ cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
         for i in range(1, k - 1):
             f.upto[i] = f.upto_at[i][e]
         if tested:
-            r = passes(m, last)
+            r = passes(m, last, 0)
             if r < 0:
                 return r
             if not r:
@@ -171,30 +171,63 @@ cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
             if r != 0:
                 return r
             continue
-        for a in range(lo, hi):
-            if k > 2 and pointer(m, f, f.next_, 0, a) >= f.upto[1]:
-                break   # pointers only move forward: no later event has a partner either
-            r = link(m, f, 0, a, e)
-            if r < 0:
-                return r
+        r = link_range(m, f, 0, lo, hi, e)
+        if r < 0:
+            return r
     return 0
 
 
-cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept nogil:
+cdef inline int link_range(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi, Py_ssize_t e) noexcept nogil:
+    """Bind component i to each event of a range, then the next ones."""
+    cdef Level* level = &f.levels[i + 1]
+    cdef Py_ssize_t j
+    cdef int r
+    if hi - lo >= m.sift_from and level.sieves.n:
+        return link_sifted(m, f, i, lo, hi, e)
+    for j in range(lo, hi):
+        if i < f.n_levels - 2 and pointer(m, f, f.next_, i, j) >= f.upto[i + 1]:
+            break   # pointers only move forward: no later event has a partner either
+        m.compared += 1
+        level.compared += 1
+        r = link(m, f, i, j, e, 0)
+        if r < 0:
+            return r
+    return 0
+
+
+cdef int link_sifted(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi, Py_ssize_t e) noexcept nogil:
+    cdef Level* level = &f.levels[i + 1]
+    cdef Py_ssize_t j
+    cdef Sift sift
+    cdef int r
+    if i == f.n_levels - 2 and f.sifted_last and f.limit[i] == NULL:
+        return emit_sifted(m, f, level, component(m, f, i), lo, hi)
+    if not begin_sift(m, &level.sieves, component(m, f, i), lo, hi, &level.compared, &sift):
+        return 0
+    while True:
+        j = next_sifted(m, &sift)
+        if j == hi:
+            return sift.stop
+        if i < f.n_levels - 2 and pointer(m, f, f.next_, i, j) >= f.upto[i + 1]:
+            return 0
+        r = link(m, f, i, j, e, level.sifted)
+        if r < 0:
+            return r
+
+
+cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e, int sifted) noexcept nogil:
     """Bind component i to an event, then the next ones along the pointers."""
     cdef int k = f.n_levels, r
     cdef Level* level = &f.levels[i + 1]
-    cdef Py_ssize_t lo, hi, j
+    cdef Py_ssize_t lo, hi
     cdef Buf* b
     m.cur[level.slot] = inside(component(m, f, i), at_)
-    m.compared += 1
-    level.compared += 1
     r = tick(m)
     if r < 0:
         return r
     if i == k - 2 and f.limit[i] != NULL and f.limit[i][at_] <= e:
         return 0
-    r = passes(m, level)
+    r = passes(m, level, sifted)
     if r <= 0:
         return r
     m.bound += 1
@@ -211,13 +244,7 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e) noexcept
         return emit_range(m, f, f.levels[i + 2].slot, b, lo, hi)
     if i + 1 == k - 3 and open_pair(m, f, i + 1):
         return emit_pairs(m, f, i + 1, lo, hi)
-    for j in range(lo, hi):
-        if i + 1 < k - 2 and pointer(m, f, f.next_, i + 1, j) >= f.upto[i + 2]:
-            break
-        r = link(m, f, i + 1, j, e)
-        if r < 0:
-            return r
-    return 0
+    return link_range(m, f, i + 1, lo, hi, e)
 
 
 cdef void reserve(Machine* m, Flat* f) noexcept nogil:
@@ -229,10 +256,10 @@ cdef void reserve(Machine* m, Flat* f) noexcept nogil:
             enlarge_to(&m.outs[c], room)  # if there is none, it grows as it goes
 
 
-cdef int passes(Machine* m, Level* level) noexcept nogil:
-    """Predicates and early negations of a level: 1 when all hold."""
+cdef int passes(Machine* m, Level* level, int sifted) noexcept nogil:
+    """Predicates from that one on, and early negations of a level: 1 when all hold."""
     cdef int j, r
-    for j in range(level.preds.n):
+    for j in range(sifted, level.preds.n):
         if not holds(m, level.preds.v[j]):
             return 0
     for j in range(level.negs.n):

@@ -17,6 +17,8 @@ cdef void forget_indexes(Machine* m) noexcept nogil:
     cdef int i, j, k
     cdef End* end
     forget_views(m)
+    for i in range(m.n_cols):
+        drop_zones(&m.zones[i])
     for i in range(m.n_keys):
         drop_keys(&m.keys[i])
         m.keys[i].debt = 0

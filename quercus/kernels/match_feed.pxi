@@ -10,6 +10,9 @@ cdef extern from *:
       const void** buffers; struct ArrowArray** children; struct ArrowArray* dictionary;
       void (*release)(struct ArrowArray*); void* private_data;
     };
+    struct ArrowDeviceArray {
+      struct ArrowArray array; int64_t device_id; int32_t device_type; void* sync_event; int64_t reserved[3];
+    };
     #endif
     """
     struct ArrowArray:
@@ -20,6 +23,17 @@ cdef extern from *:
         const void** buffers
         ArrowArray** children
         ArrowArray* dictionary
+        void (*release)(ArrowArray*) noexcept
+
+    struct ArrowDeviceArray:
+        ArrowArray array
+        int32_t device_type
+
+
+DEF BRIEF = 4096    # events that are routed sooner than another thread could be let in
+
+cdef enum:
+    ON_CPU = 1
 
 
 cdef extern from "sorted.h":
@@ -28,6 +42,12 @@ cdef extern from "sorted.h":
 
 cdef inline bint has_nulls(ArrowArray* a) noexcept nogil:
     return a.buffers[0] != NULL and a.null_count != 0
+
+
+cdef class Piece
+cdef class Like
+cdef class Inlet
+cdef class Raw
 
 
 cdef class Feed:
@@ -47,12 +67,14 @@ cdef class Feed:
         self.ts_column, self.type_column, self.wide = ts_column, type_column, wide
 
     def step(self, capsule, int64_t place, int64_t clock, int64_t reach, int64_t max_matches, int64_t max_nanoseconds):
-        """Append a batch, the `arrow_array` of the C data interface, run the one search over it, and purge.
+        """Append a batch, the `arrow_array` of the C data interface, run the searches of the one alternative over it, and purge.
 
         Returns what was found, or None, with nothing taken, where the times are not in order or begin before the clock, or where
         there are nulls. If the status of what was found is not OK, the batch must be taken back by the matcher's undo().
         """
-        cdef ArrowArray* batch = <ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")
+        return self._step(<ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array"), place, clock, reach, max_matches, max_nanoseconds)
+
+    cdef Raw _step(self, ArrowArray* batch, int64_t place, int64_t clock, int64_t reach, int64_t max_matches, int64_t max_nanoseconds):
         cdef StreamMatcher matcher = self.matcher
         cdef Flat* f = &matcher.m.flats[matcher.searches[0].flat]
         cdef Segment* s = matcher.segs
@@ -72,17 +94,22 @@ cdef class Feed:
         return raw
 
     cdef Raw _search(self, Flat* f, int64_t last, int64_t next_, int64_t place, int64_t clock, int64_t max_matches, int64_t max_nanoseconds):
-        """What the one search finds between two moments."""
+        """What the searches find between two moments, one after the other: they bind the same variables."""
+        cdef int i
         cdef StreamMatcher matcher = self.matcher
         cdef Raw raw = Raw.__new__(Raw)
         matcher.m.before, matcher.m.now = Moment(clock, place, place), Moment(last, next_, next_)
         matcher.chosen.n = 0
         if push(&matcher.chosen, 0):
             raise MemoryError()
-        matcher._make_room(&matcher.searches[0])
+        for i in range(matcher.n_searches):
+            matcher._make_room(&matcher.searches[i])
         matcher._begin(f, max_matches, max_nanoseconds)
         with nogil:
-            raw.status = matcher._run_segment(&matcher.searches[0], f, matcher.segs)
+            for i in range(matcher.n_searches):
+                raw.status = matcher._run_segment(&matcher.searches[i], &matcher.m.flats[matcher.searches[i].flat], matcher.segs)
+                if raw.status < 0:
+                    break
         raw.clock, raw.count, raw.n_columns, raw.n_sets = last, matcher.m.n_matches, f.outs.n, f.out_sets.n
         raw.outs = matcher.m.outs
         matcher.m.outs = NULL
@@ -109,10 +136,15 @@ cdef class Feed:
         else:
             offsets = <const int32_t*> types.buffers[1] + at_
             size = (<const int32_t*> offsets)[n]
-        with nogil:
+        if n <= BRIEF:
             back = not ascends(ts, n)
             if not back:
                 failed = self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n)
+        else:
+            with nogil:
+                back = not ascends(ts, n)
+                if not back:
+                    failed = self.router.route(offsets, self.wide, <const uint8_t*> types.buffers[2], size, n)
         if failed:
             raise MemoryError()
         if back:
@@ -144,19 +176,64 @@ cdef class Raw:
     cdef readonly int status
     cdef readonly int64_t clock
     cdef readonly int64_t count
+    cdef tuple arrays
+    # of a push
+    cdef Inlet inlet
+    cdef object engine
+    cdef object later           # the same, looked at more closely
+    cdef tuple bound
+    cdef readonly tuple pieces  # where the events are
 
     def __dealloc__(self):
         cdef int i
         if self.outs != NULL:
-            for i in range(self.n_columns + 2 * self.n_sets):
+            for i in range(self.n_columns + 3 * self.n_sets):
                 give(self.outs[i].v, self.outs[i].cap * sizeof(int64_t))
             free(self.outs)
 
+    def __len__(self):
+        return self.count
+
     def take(self):
-        """(columns, sets), once."""
+        """(columns, sets)."""
         cdef int i, k = self.n_columns
-        columns = [taken(&self.outs[i]) for i in range(k)]
-        return columns, [(taken(&self.outs[k + 2 * i]), taken(&self.outs[k + 2 * i + 1])) for i in range(self.n_sets)]
+        if self.arrays is None:
+            columns = [taken(&self.outs[i]) for i in range(k)]
+            sets = [
+                (taken(&self.outs[k + 3 * i]), taken(&self.outs[k + 3 * i + 1]), taken(&self.outs[k + 3 * i + 2]))
+                for i in range(self.n_sets)
+            ]
+            self.arrays = columns, sets
+        return self.arrays
+
+    def numbered(self):
+        """What each variable is bound to, as rows that were pushed."""
+        if self.bound is None:
+            self.bound = self._bound() if self.inlet.bound is not None and self._straight() else self.closer().numbered()
+        return self.bound
+
+    def answer(self):
+        """The matches with their events."""
+        return self.closer().answer()
+
+    def closer(self):
+        """The same as the engine's own `Found`."""
+        if self.later is None:
+            self.later = self.engine.found_by(self)
+        return self.later
+
+    cdef bint _straight(self):
+        """Whether nothing was out of order or left out: then places are rows."""
+        cdef Piece p
+        for p in self.pieces:
+            if not p.straight:
+                return False
+        return True
+
+    cdef tuple _bound(self):
+        cdef list like = self.inlet.bound, columns = self.take()[0]
+        cdef int i
+        return tuple([(<Like> like[i]).make(columns[i]) for i in range(self.n_columns)])
 
 
 cdef taken(Out* o):

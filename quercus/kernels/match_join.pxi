@@ -205,6 +205,7 @@ cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t pa
     cdef Join* own = &f.joins[n.child[side]]
     cdef Join* other = &f.joins[n.child[1 - side]]
     cdef Chains* c
+    cdef Sift sift
     cdef Py_ssize_t j, low = n.low[1 - side]
     cdef int64_t h = 0
     cdef int r
@@ -216,7 +217,19 @@ cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t pa
     if n.bare:
         return take_all(m, f, k, i, low, passed)
     fetch(m, f, n, side, i)
+    if passed - low >= m.sift_from and n.sieves[1 - side].n:
+        if not begin_sift(m, &n.sieves[1 - side], &m.bufs[m.slot_buf[other.slot]], low, passed, &n.compared, &sift):
+            return 0
+        while True:
+            j = next_sifted(m, &sift)
+            if j == passed:
+                return sift.stop
+            r = meet(m, f, k, side, i, j)
+            if r != 0:
+                return r
     if n.n_keys == 0:
+        n.compared += passed - low
+        m.compared += passed - low
         for j in range(low, passed):
             r = meet(m, f, k, side, i, j)
             if r != 0:
@@ -228,6 +241,8 @@ cdef int drive(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t pa
     j = c.heads[h & (c.n_buckets - 1)]
     while j >= low:
         if c.hashes[chained(c, j)] == h and j < passed:
+            n.compared += 1
+            m.compared += 1
             r = meet(m, f, k, side, i, j)
             if r != 0:
                 return r
@@ -243,8 +258,6 @@ cdef int meet(Machine* m, Flat* f, int k, int side, Py_ssize_t i, Py_ssize_t j) 
     cdef int64_t start_ts = 0, end_ts = 0, start_pos = 0, end_pos = 0
     cdef Bounds free_scope
     cdef int q, r
-    n.compared += 1
-    m.compared += 1
     r = tick(m)
     if r < 0:
         return r

@@ -1,7 +1,5 @@
 # The last two components of a chain, where nothing tests them: each event of one with its whole range of the other.
 
-DEF WIDE = 8        # rows written at once, whether there are as many or not: what is too much is written over
-
 
 cdef struct Pairs:          # components x and y, between what is bound
     const int64_t* x

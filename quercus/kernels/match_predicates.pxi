@@ -10,7 +10,7 @@ cdef bint holds(Machine* m, int pred) noexcept nogil:
     s = &m.sets[p.over]
     kept = m.cur[s.slot]
     for i in range(s.n):
-        m.cur[s.slot] = s.elems[i]
+        m.cur[s.slot] = element(s, i)
         if not evaluate(m, p):
             m.cur[s.slot] = kept
             return False
@@ -52,15 +52,22 @@ cdef bint compares(Machine* m, Pred* p) noexcept nogil:
 
 cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
     """Run a program; true only when its value is true."""
+    cdef int64_t i = 0
+    cdef double f = 0
+    if p.compare >= 0:
+        return compares(m, p)
+    return compute(m, p.start, p.end, &i, &f) and i != 0
+
+
+cdef bint compute(Machine* m, int start, int end, int64_t* i, double* f) noexcept nogil:
+    """The value of a program, in `i` or `f` as its last operation says; False for null."""
     cdef int64_t vi[STACK]
     cdef double vf[STACK]
     cdef uint8_t known[STACK]
     cdef int top = -1, pc, op, a, b
     cdef Py_ssize_t at_
     cdef Col* c
-    if p.compare >= 0:
-        return compares(m, p)
-    for pc in range(p.start, p.end, 3):
+    for pc in range(start, end, 3):
         op, a, b = m.code[pc], m.code[pc + 1], m.code[pc + 2]
         if op <= LOAD_F or op == COUNT_ or op >= GROUP_I:
             top += 1
@@ -124,7 +131,8 @@ cdef bint evaluate(Machine* m, Pred* p) noexcept nogil:
             if QUERCUS_IS_CHECKED and top < 0:
                 abort()
             binary(m, op, &vi[top], &vf[top], &known[top], vi[top + 1], vf[top + 1], known[top + 1])
-    return known[0] and vi[0] != 0
+    i[0], f[0] = vi[0], vf[0]
+    return known[0]
 
 
 cdef inline void binary(
@@ -212,7 +220,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
     if s.n == 0:
         return 0
     if function == FIRST_ or function == LAST_:
-        e = inside(buf, s.elems[0 if function == FIRST_ else s.n - 1])
+        e = inside(buf, element(s, 0 if function == FIRST_ else s.n - 1))
         if c.valid != NULL and not c.valid[e]:
             return 0
         if ints:
@@ -221,7 +229,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
             vf[0] = c.f[e]
         return 1
     for i in range(s.n):
-        e = inside(buf, s.elems[i])
+        e = inside(buf, element(s, i))
         if c.valid != NULL and not c.valid[e]:
             continue
         if ints:

@@ -57,13 +57,20 @@ cdef bint excluded(Machine* m, int neg, int64_t row) noexcept nogil:
     cdef int i
     cdef Py_ssize_t j
     cdef Set* s
+    cdef Buf* b
     for i in range(g.ex_slots.n):
         if row_of(m, g.ex_slots.v[i]) == row:
             return True
     for i in range(g.ex_sets.n):
         s = &m.sets[g.ex_sets.v[i]]
+        b = &m.bufs[m.slot_buf[s.slot]]
+        if s.dense:
+            j = first_above(b.row, s.first, s.first + s.n, row, True, s.first)
+            if j < s.first + s.n and b.row[inside(b, j)] == row:
+                return True
+            continue
         for j in range(s.n):
-            if m.bufs[m.slot_buf[s.slot]].row[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[j])] == row:
+            if b.row[inside(b, s.elems[j])] == row:
                 return True
     return False
 
@@ -76,7 +83,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     cdef Py_ssize_t lo, hi, i
     cdef int j, r
     cdef int64_t row
-    cdef bint good
+    cdef bint good, sifted
+    cdef Sift sift
     if k == f.n_levels:
         return complete(m, f, scope)
     level = &f.levels[k]
@@ -85,6 +93,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     buf = &m.bufs[m.slot_buf[level.slot]]
     b = scope[0]
     narrow(m, level, &b)
+    if k == f.beyond_level:
+        beyond_previous(m, f, &b)
     lo, hi = level.hint_lo, level.hint_hi
     interval(m, buf, &b, &lo, &hi)
     level.hint_lo, level.hint_hi = lo, hi
@@ -98,15 +108,30 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         return 0
     if k == f.n_levels - 1 and f.plain_last:
         return emit_range(m, f, level.slot, buf, lo, hi)
-    level.compared += hi - lo
-    for i in range(lo, hi):
+    sifted = hi - lo >= m.sift_from and level.sieves.n > 0
+    if not sifted:
+        level.compared += hi - lo
+    elif k == f.n_levels - 1 and f.sifted_last:
+        return emit_sifted(m, f, level, buf, lo, hi)
+    elif not begin_sift(m, &level.sieves, buf, lo, hi, &level.compared, &sift):
+        return 0
+    i = lo - 1
+    while True:
+        if sifted:
+            i = next_sifted(m, &sift)
+            if i == hi:
+                return sift.stop
+        else:
+            i += 1
+            if i == hi:
+                return 0
+            m.compared += 1
         m.cur[level.slot] = i
-        m.compared += 1
         r = tick(m)
         if r < 0:
             return r
         row = buf.row[inside(buf, i)]
-        good = True
+        good = k > 0 or f.exact.n == 0 or can_fill(m, f, buf.ts[i])
         for j in range(level.distinct.n):
             if row_of(m, level.distinct.v[j]) == row:
                 good = False
@@ -115,7 +140,7 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
             good = False
         if not good:
             continue
-        for j in range(level.preds.n):
+        for j in range(level.sifted if sifted else 0, level.preds.n):
             if not holds(m, level.preds.v[j]):
                 good = False
                 break
@@ -136,9 +161,9 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         if k == 0 and f.hold and r == 0:
             r = release(m, f, scope)
         if r != 0:
-            level.compared -= hi - 1 - i
+            if not sifted:
+                level.compared -= hi - 1 - i
             return r
-    return 0
 
 
 cdef inline int tick(Machine* m) noexcept nogil:
@@ -161,7 +186,7 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
     cdef int i, r
     if f.root:
         extent(m, f)
-        if f.held and not (over(m, f, &m.now) and (m.end_row >= m.before.row or not over(m, f, &m.before))):
+        if f.held and not is_released(m, f):
             return 0
     f.whole += 1
     for i in range(f.negs.n):
@@ -177,16 +202,15 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
 
 cdef void extent(Machine* m, Flat* f) noexcept nogil:
     cdef int i
-    cdef Py_ssize_t j
-    cdef Buf* b
     cdef Set* s
     m.start_ts, m.end_ts, m.start_pos, m.end_pos, m.end_row = INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, -1
     for i in range(f.slots.n):
         stretch(m, &m.bufs[m.slot_buf[f.slots.v[i]]], m.cur[f.slots.v[i]])
     for i in range(f.sets.n):
         s = &m.sets[f.sets.v[i]]
-        for j in range(s.n):
-            stretch(m, &m.bufs[m.slot_buf[s.slot]], s.elems[j])
+        if s.n:     # in order of time, of position and of row
+            stretch(m, &m.bufs[m.slot_buf[s.slot]], element(s, 0))
+            stretch(m, &m.bufs[m.slot_buf[s.slot]], element(s, s.n - 1))
 
 
 cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
@@ -195,53 +219,6 @@ cdef inline void stretch(Machine* m, Buf* b, Py_ssize_t i) noexcept nogil:
     m.start_pos, m.end_pos = min(m.start_pos, b.pos[i]), max(m.end_pos, b.pos[i])
     m.end_row = max(m.end_row, b.row[i])
 
-
-cdef bint over(Machine* m, Flat* f, Moment* t) noexcept nogil:
-    """Whether at that moment no later event could violate the match or enlarge a set of it."""
-    cdef int i, j
-    cdef bint closed
-    for i in range(f.all_negs.n):
-        if not out_of_reach(m, &m.negs[f.all_negs.v[i]], t):
-            return False
-    for i in range(f.holds_sets.n):
-        closed = False
-        for j in range(m.sets[f.holds_sets.v[i]].wins.n):
-            closed = closed or window_over(m, &m.wins[m.sets[f.holds_sets.v[i]].wins.v[j]], t)
-        if not closed:
-            return False
-    return True
-
-
-cdef bint out_of_reach(Machine* m, Neg* g, Moment* t) noexcept nogil:
-    """Whether no event from that moment on can lie in a negation's scope."""
-    cdef int64_t after = INT64_MIN, unused = 0
-    if g.right == 0 or edge(m, g.before, g.n_before, False, &unused):
-        return True
-    if g.right == 1:
-        return past(t, m.count_window, m.start_pos if m.count_window else m.start_ts, m.window_size)
-    if m.count_window or t.ts > m.end_ts:
-        return True
-    return not m.by_arrival and edge(m, g.after, g.n_after, True, &after) and after >= m.end_ts
-
-
-cdef inline bint past(Moment* t, bint count, int64_t start, int64_t size) noexcept nogil:
-    return (t.pos if count else t.ts) > sat_add(start, size) or (t.pos if count else t.ts) == INT64_MAX
-
-
-cdef bint window_over(Machine* m, Win* w, Moment* t) noexcept nogil:
-    """Whether a window around what is bound of it takes in no event from that moment on."""
-    cdef int64_t least = INT64_MAX
-    cdef int i
-    cdef Set* s
-    cdef Buf* b
-    for i in range(w.slots.n):
-        least = min(least, place_of(m, w.slots.v[i], w.count))
-    for i in range(w.sets.n):
-        s = &m.sets[w.sets.v[i]]
-        b = &m.bufs[m.slot_buf[s.slot]]
-        if s.n:
-            least = min(least, (b.pos if w.count else b.ts)[inside(b, s.elems[0])])
-    return past(t, w.count, least, w.size)
 
 # negations
 
@@ -278,7 +255,6 @@ cdef int exists(Machine* m, int neg) noexcept nogil:
 cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noexcept nogil:
     """The end of the nearest neighbour that has bound anything."""
     cdef int i, j
-    cdef Py_ssize_t k
     cdef Set* s
     cdef bint found = False
     cdef int64_t v, best = 0
@@ -289,8 +265,8 @@ cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noex
             found = True
         for j in range(groups[i].sets.n):
             s = &m.sets[groups[i].sets.v[j]]
-            for k in range(s.n):
-                v = m.bufs[m.slot_buf[s.slot]].order_[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[k])]
+            if s.n:
+                v = m.bufs[m.slot_buf[s.slot]].order_[inside(&m.bufs[m.slot_buf[s.slot]], element(s, s.n - 1 if latest else 0))]
                 best = v if not found else max(best, v) if latest else min(best, v)
                 found = True
         if found:
@@ -303,19 +279,13 @@ cdef bint edge(Machine* m, Group* groups, int n, bint latest, int64_t* out) noex
 
 cdef int emit(Machine* m, Flat* f) noexcept nogil:
     cdef int i
-    cdef Py_ssize_t j
-    cdef Set* s
     if m.n_matches >= m.max_matches:
         return -2
     for i in range(f.outs.n):
         if push(&m.outs[i], row_of(m, f.outs.v[i])):
             return -5
     for i in range(f.out_sets.n):
-        s = &m.sets[f.out_sets.v[i]]
-        for j in range(s.n):
-            if push(&m.elems[2 * i + 1], m.bufs[m.slot_buf[s.slot]].row[inside(&m.bufs[m.slot_buf[s.slot]], s.elems[j])]):
-                return -5
-        if push(&m.elems[2 * i], m.elems[2 * i + 1].n):
+        if emit_set(m, &m.sets[f.out_sets.v[i]], &m.elems[3 * i], &m.elems[3 * i + 1], &m.elems[3 * i + 2]):
             return -5
     m.n_matches += 1
     return 0

@@ -1,14 +1,18 @@
 # Sets: the maximal sets of `+` and `*`, completed when every single event of the match is bound.
+#
+# A set whose elements are neighbours in its buffer is their range, however many there are, and goes out as two numbers: where it
+# starts and where it ends. Where predicates leave holes, the elements are listed: their rows go out beside, and -1 - start and
+# -1 - end say where they are.
 
 
 cdef int complete(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
     cdef int i, j
     cdef Set* s
-    cdef Py_ssize_t lo = 0, hi = 0, e
+    cdef Py_ssize_t lo = 0, hi = 0
     f.completed += 1
     for i in range(f.counted.n):
         s = &m.sets[f.counted.v[i]]
-        s.n = 0
+        s.n, s.dense = 0, False
         for j in range(s.slots.n):
             if grow(s, s.n + 1):
                 return -5
@@ -16,17 +20,13 @@ cdef int complete(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
             s.n += 1
     if f.sets.n == 0:
         return finish(m, f)
+    if f.pivot_set >= 0 and not can_begin(m, f):
+        return 0
     if f.sets.n == 1 and f.n_pairs == 0:
         s = &m.sets[f.sets.v[0]]
         if s.preds.n == 0 and s.distinct.n == 0:
             set_interval(m, s, &lo, &hi)
-            if lo < hi and fits(m, s, lo, hi - 1):
-                if grow(s, hi - lo):
-                    return -5
-                for e in range(hi - lo):
-                    s.elems[e] = lo + e
-                s.n = hi - lo
-                return finish(m, f)
+            return dense_runs(m, f, s, lo, hi)
     for i in range(f.sets.n):
         if candidates(m, &m.sets[f.sets.v[i]]):
             return -5
@@ -45,6 +45,59 @@ cdef bint fits(Machine* m, Set* s, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         if sat_sub(v[inside(buf, j)], v[inside(buf, i)]) > m.wins[s.wins.v[k]].size:
             return False
     return True
+
+
+cdef int dense_runs(Machine* m, Flat* f, Set* s, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
+    """One set of which every event from lo to hi could be an element: the maximal runs that fit every window."""
+    cdef Py_ssize_t i = lo, j = lo
+    cdef int r
+    s.first, s.n, s.dense = 0, 0, True
+    if lo >= hi:
+        return finish(m, f) if s.least == 0 else 0
+    while True:
+        j = hi - 1 if fits(m, s, i, hi - 1) else last_fitting(m, s, i, j, hi)
+        s.first, s.n, s.dense = i, j - i + 1, True
+        r = tick(m)
+        if r == 0:
+            r = finish(m, f)
+        if r != 0 or j == hi - 1:
+            return r
+        i = first_fitting(m, s, i + 1, j + 1)
+        j += 1
+
+
+cdef Py_ssize_t last_fitting(Machine* m, Set* s, Py_ssize_t i, Py_ssize_t j, Py_ssize_t hi) noexcept nogil:
+    """The last event before hi that fits together with event i, as event j does."""
+    cdef Py_ssize_t step = 1, end, mid
+    while j + step < hi and fits(m, s, i, j + step):
+        j += step
+        step <<= 1
+    end = min(j + step, hi)
+    while end - j > 1:
+        mid = (j + end) >> 1
+        if fits(m, s, i, mid):
+            j = mid
+        else:
+            end = mid
+    return j
+
+
+cdef Py_ssize_t first_fitting(Machine* m, Set* s, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """The first event from i on that fits together with event j."""
+    cdef Py_ssize_t step = 1, end, mid
+    if fits(m, s, i, j):
+        return i
+    while i + step < j and not fits(m, s, i + step, j):
+        i += step
+        step <<= 1
+    end = min(i + step, j)
+    while end - i > 1:
+        mid = (i + end) >> 1
+        if fits(m, s, mid, j):
+            end = mid
+        else:
+            i = mid
+    return end
 
 
 cdef void set_interval(Machine* m, Set* s, Py_ssize_t* lo, Py_ssize_t* hi) noexcept nogil:
@@ -118,7 +171,7 @@ cdef int runs(Machine* m, Flat* f, Set* s) noexcept nogil:
     cdef Py_ssize_t i, j = 0, last = -1
     cdef int r
     if s.n_cands == 0:
-        s.n = 0
+        s.n, s.dense = 0, False
         return finish(m, f) if s.least == 0 else 0
     for i in range(s.n_cands):
         if j < i:
@@ -132,7 +185,7 @@ cdef int runs(Machine* m, Flat* f, Set* s) noexcept nogil:
             if grow(s, j - i + 1):
                 return -5
             memcpy(s.elems, s.cands + i, (j - i + 1) * sizeof(Py_ssize_t))
-            s.n = j - i + 1
+            s.n, s.dense = j - i + 1, False
             r = finish(m, f)
             if r != 0:
                 return r
@@ -279,7 +332,7 @@ cdef int report(Machine* m, Flat* f, int* owner, Py_ssize_t* item, Py_ssize_t to
     cdef Py_ssize_t i
     cdef Set* s
     for a in range(f.sets.n):
-        m.sets[f.sets.v[a]].n = 0
+        m.sets[f.sets.v[a]].n, m.sets[f.sets.v[a]].dense = 0, False
     for i in range(total):
         if (chosen[(i >> 6)] >> (i & 63)) & 1:
             s = &m.sets[owner[i]]
@@ -291,3 +344,64 @@ cdef int report(Machine* m, Flat* f, int* owner, Py_ssize_t* item, Py_ssize_t to
         if m.sets[f.sets.v[a]].n < m.sets[f.sets.v[a]].least:
             return 0
     return finish(m, f)
+
+# output
+
+
+cdef int emit_set(Machine* m, Set* s, Out* starts, Out* ends, Out* own) noexcept nogil:
+    """A set of a match: its range, or its rows; 1: no memory."""
+    cdef Buf* buf = &m.bufs[m.slot_buf[s.slot]]
+    cdef Py_ssize_t i, first = element(s, 0) if s.n else 0
+    if s.n == 0:
+        return push(starts, 0) or push(ends, 0)
+    inside(buf, first)
+    inside(buf, element(s, s.n - 1))
+    if s.dense or (s.slots.n == 0 and s.elems[s.n - 1] - first == s.n - 1):
+        return push(starts, first) or push(ends, first + s.n)
+    if own.n + s.n > own.cap and enlarge(own, own.n + s.n):
+        return 1
+    for i in range(s.n):
+        own.v[own.n + i] = buf.row[inside(buf, s.elems[i])]
+    own.n += s.n
+    return push(starts, -1 - (own.n - s.n)) or push(ends, -1 - own.n)
+
+
+cdef int settle(Machine* m, Flat* f, int number, Py_ssize_t since) noexcept nogil:
+    """Let a set's ranges of the matches from `since` on point into its own rows: -5, no memory.
+
+    What all of them cover is copied once; or each by itself, where that is less.
+    """
+    cdef Out* starts = &m.elems[3 * number]
+    cdef Out* ends = &m.elems[3 * number + 1]
+    cdef Out* own = &m.elems[3 * number + 2]
+    cdef Buf* buf = &m.bufs[m.slot_buf[m.sets[f.out_sets.v[number]].slot]]
+    cdef int64_t lo = INT64_MAX, hi = 0, total = 0, a, b, moved = 0
+    cdef Py_ssize_t k
+    cdef bint once
+    for k in range(since, starts.n):
+        if 0 <= starts.v[k] < ends.v[k]:
+            lo, hi = min(lo, starts.v[k]), max(hi, ends.v[k])
+            total += ends.v[k] - starts.v[k]
+    if QUERCUS_IS_CHECKED and total and hi > buf.n:
+        abort()
+    once = total > 0 and hi - lo <= total
+    total = hi - lo if once else total
+    if own.n + total > own.cap and enlarge(own, own.n + total):
+        return -5
+    if once:
+        memcpy(own.v + own.n, buf.row + lo, total * sizeof(int64_t))
+        moved = own.n - lo
+        own.n += total
+    for k in range(since, starts.n):
+        a, b = starts.v[k], ends.v[k]
+        if a < 0:
+            starts.v[k], ends.v[k] = -1 - a, -1 - b
+        elif a == b:
+            starts.v[k] = ends.v[k] = 0
+        elif once:
+            starts.v[k], ends.v[k] = a + moved, b + moved
+        else:
+            memcpy(own.v + own.n, buf.row + a, (b - a) * sizeof(int64_t))
+            starts.v[k], ends.v[k] = own.n, own.n + b - a
+            own.n += b - a
+    return 0

@@ -5,9 +5,8 @@ cdef enum:
     LAST = 0
     DELAYED = 1
     FIRST = 2
-    FILTER = 3
 
-MODES = ("last", "delayed", "first", "filter")
+MODES = ("last", "delayed", "first")
 
 
 cdef struct Run:            # a buffer's events of one key, from lo to hi
@@ -42,7 +41,7 @@ cdef struct Search:         # a variant of an alternative
     int flat
     int chain               # the same along pointers, or -1
     int mode
-    int buffer              # the pivot's, or -1
+    int buffer              # the pivot's
     Queue queue
 
 
@@ -67,7 +66,7 @@ cdef class StreamMatcher(Matcher):
     cdef readonly int64_t events    # kept, purged ones in between included
 
     def __init__(self, program, searches, bint keyed, bint own_positions):
-        """`searches`: (flat, the same as a chain or -1, mode, buffer of the pivot or -1) each."""
+        """`searches`: (flat, the same as a chain or -1, mode, buffer of the pivot) each."""
         cdef int i
         self.keyed, self.own_positions = keyed, own_positions
         self.n_searches = len(searches)
@@ -289,7 +288,11 @@ cdef class StreamMatcher(Matcher):
 
     cdef bint _by_position(self, int j) noexcept:
         """Whether the moment of a search's pivots is told by positions."""
-        return self.searches[j].mode == FIRST and self.m.count_window
+        return self.searches[j].mode == FIRST and self._due(&self.searches[j]).count
+
+    cdef Win* _due(self, Search* x) noexcept nogil:
+        """The window whose end the search waits for."""
+        return &self.m.wins[self.m.flats[x.flat].due]
 
     cdef bint _by_key(self, int j) noexcept:
         """... by those of the key's own stream: then no other key's events matter."""
@@ -335,14 +338,14 @@ cdef class StreamMatcher(Matcher):
             for k in range(self.touched.n):
                 if push(&self.chosen, self.touched.v[k]):
                     raise MemoryError()
-        elif x.mode == FILTER or self._by_key(number):
+        elif self._by_key(number):
             for k in range(self.n_segs):
                 if self.segs[k].live and push(&self.chosen, k):
                     raise MemoryError()
         else:
             limit = self.m.now.pos if self._by_position(number) else self.m.now.ts
             if x.mode == FIRST and limit != INT64_MAX:
-                limit = sat_sub(limit, self.m.window_size)
+                limit = sat_sub(limit, self._due(x).size)
             for k in range(self.touched.n if x.mode == DELAYED else 0):
                 if push(&self.chosen, self.touched.v[k]):
                     raise MemoryError()
@@ -369,6 +372,16 @@ cdef class StreamMatcher(Matcher):
             self.chosen.n = n
 
     cdef int _run_segment(self, Search* x, Flat* f, Segment* s) noexcept nogil:
+        """The matches in a segment. Its buffers will move, so that sets get rows of their own."""
+        cdef int i, status
+        cdef Py_ssize_t since = self.m.n_matches
+        status = self._look_in(x, f, s)
+        for i in range(f.out_sets.n):
+            if status == 0 and self.m.n_matches > since:
+                status = settle(&self.m, f, i, since)
+        return status
+
+    cdef int _look_in(self, Search* x, Flat* f, Segment* s) noexcept nogil:
         cdef int i
         cdef Py_ssize_t total = 0
         cdef Bounds free_scope = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
@@ -381,7 +394,7 @@ cdef class StreamMatcher(Matcher):
             if self.m.now.pos != INT64_MAX:
                 self.m.now.pos = s.next_pos
         self._pivots(x, s)
-        if x.buffer >= 0 and self.m.first >= self.m.last:
+        if self.m.first >= self.m.last:
             return 0
         if x.chain >= 0:
             f = &self.m.flats[x.chain]
@@ -415,21 +428,20 @@ cdef class StreamMatcher(Matcher):
         """The pivots whose moment has come: a range of their run."""
         cdef Run* r
         cdef const int64_t* v
-        cdef int64_t low, high
-        self.m.first, self.m.last = 0, INT64_MAX
-        if x.buffer < 0:
-            return
+        cdef int64_t low, high = INT64_MAX
+        cdef Win* w
         r = &s.runs[x.buffer]
-        if x.mode == LAST:
-            v, low, high = r.row, self.m.before.row, INT64_MAX
-        elif x.mode == DELAYED:
-            v, low, high = r.ts, self.m.before.ts, INT64_MAX
-        elif self.m.count_window:
-            v, low, high = r.pos, sat_sub(self.m.before.pos, self.m.window_size), self.m.now.pos
+        if x.mode == FIRST:
+            w = self._due(x)
+            v = r.pos if w.count else r.ts
+            low, high = self.m.before.pos if w.count else self.m.before.ts, self.m.now.pos if w.count else self.m.now.ts
+            low = sat_sub(low, w.size)
+            if high != INT64_MAX:
+                high = sat_sub(high, w.size)
+        elif x.mode == DELAYED and self.m.before.ts < self.m.now.ts:
+            v, low = r.ts, self.m.before.ts
         else:
-            v, low, high = r.ts, sat_sub(self.m.before.ts, self.m.window_size), self.m.now.ts
-        if x.mode == FIRST and high != INT64_MAX:
-            high = sat_sub(high, self.m.window_size)
+            v, low = r.row, self.m.before.row
         self.m.first = first_above(v, r.lo, r.hi, low, True, r.hi - 1)
         self.m.last = r.hi if high == INT64_MAX else first_above(v, self.m.first, r.hi, high, True, r.hi - 1)
 

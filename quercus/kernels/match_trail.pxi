@@ -88,20 +88,16 @@ cdef int emit_sets(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi, int64_t be
     """A match for each event of the last plain component from lo to hi, with what is bound and the set after it."""
     cdef Buf* last = component(m, f, f.n_levels - 1)
     cdef const int64_t* next_ = f.next_[f.n_levels - 1]
-    cdef const int64_t* rows = m.bufs[m.slot_buf[m.sets[f.trail_set].slot]].row
-    cdef Out* offsets = &m.elems[0]
-    cdef Out* elements = &m.elems[1]
+    cdef Out* starts = &m.elems[0]
+    cdef Out* ends = &m.elems[1]
     cdef Out* o
     cdef Py_ssize_t n = hi - lo, j
-    cdef int64_t size, total = 0
     cdef int c, slot = f.levels[level_of(m, f, f.n_levels - 1)].slot
     if n > m.max_matches - m.n_matches:
         return -2
-    for j in range(lo, hi):
-        total += beyond - next_[j]
-    if elements.n + total > elements.cap and enlarge(elements, elements.n + total):
+    if starts.n + n > starts.cap and enlarge(starts, starts.n + n):
         return -5
-    if offsets.n + n > offsets.cap and enlarge(offsets, offsets.n + n):
+    if ends.n + n + WIDE > ends.cap and enlarge(ends, ends.n + n + WIDE):
         return -5
     for c in range(f.outs.n):
         o = &m.outs[c]
@@ -112,14 +108,14 @@ cdef int emit_sets(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi, int64_t be
         else:
             repeat(o.v + o.n, row_of(m, f.outs.v[c]), n)
         o.n += n
-    for j in range(lo, hi):
-        size = beyond - next_[inside(last, j)]
-        if QUERCUS_IS_CHECKED and (size < 0 or beyond > m.bufs[m.slot_buf[m.sets[f.trail_set].slot]].hi):
-            abort()
-        memcpy(elements.v + elements.n, rows + next_[j], size * sizeof(int64_t))
-        elements.n += size
-        offsets.v[offsets.n] = elements.n
-        offsets.n += 1
+    if QUERCUS_IS_CHECKED:
+        for j in range(lo, hi):
+            if next_[inside(last, j)] >= beyond or beyond > m.bufs[m.slot_buf[m.sets[f.trail_set].slot]].hi:
+                abort()
+    memcpy(starts.v + starts.n, next_ + lo, n * sizeof(int64_t))
+    starts.n += n
+    repeat(ends.v + ends.n, beyond, n)
+    ends.n += n
     m.n_matches += n
     m.ticks += 1
     return pause(m) if m.ticks & 4095 == 0 else 0

@@ -573,7 +573,7 @@ cdef int bind_results(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
             bind_record(m, sub, record)
             r = tick(m)
             if r == 0 and differs(m, sub, scope.neg) and (not sub.loose or spans(m, level, sub)):
-                r = passes(m, level)
+                r = passes(m, level, 0)
                 if r > 0:
                     m.bound += 1
                     level.bound += 1

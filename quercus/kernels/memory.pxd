@@ -3,7 +3,6 @@ from quercus.kernels._typedefs cimport int64_t
 
 cdef class Block:
     cdef void* data
-    cdef Py_ssize_t size
     cdef size_t room
 
 

@@ -1,6 +1,7 @@
 """Memory of large arrays, kept for the next ones when nobody holds them any more: see pool.h."""
 
-from cpython.buffer cimport PyBuffer_FillInfo
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
 
 import numpy as np
 
@@ -12,6 +13,8 @@ cdef extern from "pool.h":
     size_t pool_kept() noexcept nogil
     enum:
         POOL_MOST
+
+cnp.import_array()
 
 MOST = POOL_MOST
 
@@ -32,15 +35,23 @@ cdef class Block:
     def __dealloc__(self):
         pool_give(self.data, self.room)
 
-    def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
-
 
 cdef object adopt(void* data, Py_ssize_t n, size_t room):
     """An array of the n integers in memory that `take` gave, `room` bytes in all; gives it back in the end."""
-    cdef Block b = Block()
-    b.data, b.size, b.room = data, n * sizeof(int64_t), room
-    return np.frombuffer(b, dtype=np.int64) if n else np.empty(0, dtype=np.int64)
+    cdef Block b = Block.__new__(Block)
+    b.data, b.room = data, room
+    return numbers(b, n)
+
+
+cdef object numbers(Block b, Py_ssize_t n):
+    """An array of the first n integers of a block."""
+    cdef cnp.npy_intp size = n
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    made = cnp.PyArray_SimpleNewFromData(1, &size, cnp.NPY_INT64, b.data)
+    Py_INCREF(b)  # the array takes it
+    cnp.PyArray_SetBaseObject(made, b)
+    return made
 
 
 def empty(Py_ssize_t n):
@@ -54,6 +65,24 @@ def empty(Py_ssize_t n):
     if at == NULL and size:
         raise MemoryError()
     return adopt(at, n, size)
+
+
+def extended(array, Py_ssize_t n):
+    """An array of n integers that begins as the one given, which must not be used again, does.
+
+    Without a copy, where it came from `adopt` or `empty` and there is room behind it.
+
+    >>> extended(empty(0), 2).shape, extended(np.arange(3), 4)[:3].tolist()
+    ((2,), [0, 1, 2])
+    """
+    cdef Block b
+    if isinstance(array.base, Block):
+        b = array.base
+        if n * sizeof(int64_t) <= b.room and <size_t> cnp.PyArray_DATA(array) == <size_t> b.data:
+            return numbers(b, n)
+    made = empty(n)
+    made[:len(array)] = array
+    return made
 
 
 def kept():

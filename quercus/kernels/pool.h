@@ -18,6 +18,9 @@
 #define POOL_LARGE (POOL_MOST / 4)      /* of what is as large, most will not be kept, and needs new pages every time */
 #define POOL_HUGE ((size_t)1 << 21)     /* a huge page: one page fault for 2 MiB instead of one for 4 KiB */
 
+#define POOL_SMALL ((size_t)1 << 13)    /* where a result begins: what a stream takes and gives with every push */
+#define POOL_SMALLS 16
+
 typedef struct {
     void* at;
     size_t size;
@@ -25,7 +28,9 @@ typedef struct {
 
 static struct {
     PoolBlock blocks[POOL_BLOCKS];      /* the oldest first */
+    void* small[POOL_SMALLS];
     int count;
+    int smalls;
     size_t size;
     char busy;
 } pool;
@@ -47,8 +52,14 @@ static void* pool_take(size_t* size)
 {
     void* at = NULL;
     int i, best = -1;
-    if (*size < POOL_LEAST)
-        return malloc(*size);
+    if (*size < POOL_LEAST) {
+        if (*size == POOL_SMALL && pool_enter()) {
+            if (pool.smalls)
+                at = pool.small[--pool.smalls];
+            pool_leave();
+        }
+        return at != NULL ? at : malloc(*size);
+    }
     if (pool_enter()) {
         for (i = 0; i < pool.count; i++)
             if (pool.blocks[i].size >= *size && pool.blocks[i].size / 4 <= *size
@@ -79,6 +90,13 @@ static void pool_give(void* at, size_t size)
 {
     PoolBlock old[POOL_BLOCKS];
     int n = 0;
+    if (at != NULL && size == POOL_SMALL && pool_enter()) {
+        if (pool.smalls < POOL_SMALLS) {
+            pool.small[pool.smalls++] = at;
+            at = NULL;
+        }
+        pool_leave();
+    }
     if (at != NULL && size >= POOL_LEAST && size <= POOL_MOST && pool_enter()) {
         while (pool.count == POOL_BLOCKS || pool.size + size > POOL_MOST)
             old[n++] = pool_remove(0);

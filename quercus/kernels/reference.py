@@ -118,3 +118,53 @@ def empty(n: int) -> NDArray[np.int64]:
     if n < 0:
         raise ValueError("an array of less than nothing")
     return np.zeros(n, dtype=np.int64)
+
+
+def elements(values: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The twin of ``ranges.elements``."""
+    return np.array([v for i, j in _ranges(values, starts, ends) for v in values[i:j].tolist()], dtype=np.int64)
+
+
+def sums(
+    values: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    count: int,
+) -> NDArray[np.float64]:
+    """The twin of ``ranges.sums``."""
+    found = [0.0] * count
+    for owner, (i, j) in zip(_owners(starts, owners, count), _ranges(values, starts, ends), strict=True):
+        for v in values[i:j].tolist():
+            found[owner] += v
+    return np.array(found, dtype=np.float64)
+
+
+def extremes(
+    values: "Column",
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    count: int,
+    most: bool,
+) -> "Column":
+    """The twin of ``ranges.extremes``."""
+    there: list[list[float]] = [[] for _ in range(count)]
+    for owner, (i, j) in zip(_owners(starts, owners, count), _ranges(values, starts, ends), strict=True):
+        there[owner] += values[i:j].tolist()
+    nan = [any(v != v for v in own) for own in there]
+    best = [float("nan") if n else (max if most else min)(own, default=0) for n, own in zip(nan, there, strict=True)]
+    return np.array(best, dtype=values.dtype)
+
+
+def _ranges(values: "Column", starts: NDArray[np.int64], ends: NDArray[np.int64]) -> list[tuple[int, int]]:
+    listed = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    if not all(0 <= i <= j <= len(values) for i, j in listed):
+        raise ValueError("a range that is none")
+    return listed
+
+
+def _owners(starts: NDArray[np.int64], owners: NDArray[np.int64], count: int) -> list[int]:
+    if len(owners) != len(starts) or not all(0 <= owner < count for owner in owners.tolist()):
+        raise ValueError("an owner beyond the count")
+    return [int(owner) for owner in owners]

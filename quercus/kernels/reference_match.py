@@ -22,7 +22,8 @@ Slots = dict[int, Event]
 Sets = dict[int, list[Event]]
 Match = tuple[Slots, Sets]
 Buffers = list[list[Event]]
-Found = tuple[int, list[NDArray[np.int64]], list[tuple[NDArray[np.int64], NDArray[np.int64]]]]
+Index = NDArray[np.int64]
+Found = tuple[int, list[Index], list[tuple[Index, Index, Index]]]
 
 
 class TooLarge(Exception):
@@ -59,6 +60,7 @@ class Matcher:
         max_nanoseconds: int,
         first: int = 0,
         last: int = -1,
+        room: int = 0,
     ) -> Found:
         """The twin of ``match.Matcher.run``; it takes its time."""
         f = self.program.flats[flat]
@@ -76,12 +78,13 @@ class Matcher:
         return self.told(f, OK if len(found) <= max_matches else TOO_MANY, found[:max_matches])
 
     def told(self, f: Any, status: int, found: list[Match]) -> Found:
-        """(status, columns, sets), as the kernel tells it."""
+        """(status, columns, sets), as the kernel tells it; every set with rows of its own."""
         columns = [np.array([slots[s].row for slots, _ in found], np.int64) for s in f.outs]
         sets = []
         for s in f.out_sets:
             offsets = np.cumsum([0, *(len(found_sets[s]) for _, found_sets in found)], dtype=np.int64)
-            sets.append((offsets, np.array([e.row for _, k in found for e in k[s]], np.int64)))
+            rows = np.array([e.row for _, k in found for e in k[s]], np.int64)
+            sets.append((offsets[:-1], offsets[1:], rows))
         return status, columns, sets
 
     # matches of an alternative

@@ -119,15 +119,42 @@ class StreamMatcher(Matcher):
 
     def is_released(self, f: Any, mode: str, m: Match, before: Moment, now: Moment) -> bool:
         """Whether a match is decided now, and was not before."""
-        events = events_of(f, *m)
-        new = max(e.row for e in events) >= before.row
-        if mode == "last":  # by its last event
-            return new
-        if mode == "first":  # by the end of its window
-            start = min(self.at(e, self.program.count_window) for e in events)
-            window = self.program.count_window, start, self.program.window_size
-            return past(now, *window) and not past(before, *window)
-        return self.over(f, m, now) and (new or not self.over(f, m, before))
+        new = max(e.row for e in events_of(f, *m)) >= before.row
+        if f.held is None:
+            return new if mode == "last" else self.ends(f.due, m, before, now)
+        if not self.over(f, m, now) or not (new or not self.over(f, m, before)):
+            return False
+        if f.held.ending and self.is_ending(f, f.held.ending, m, before, now):
+            return False
+        return self.has_pivot(f, m, before, now, mode) and not any(self.ends(w, m, before, now) for w in f.held.earlier)
+
+    def ends(self, window: int, m: Match, before: Moment, now: Moment) -> bool:
+        """Whether a window of a match is over now, and was not before."""
+        w = self.program.windows[window]
+        return self.least(w, m) < END and self.window_over(w, m, now) and not self.window_over(w, m, before)
+
+    def has_pivot(self, f: Any, m: Match, before: Moment, now: Moment, mode: str) -> bool:
+        """Whether what is bound first fixes the moment: the last event, or the first of the window that is over."""
+        slots, sets = m
+        pivot, last = slots[f.levels[0].slot], max(events_of(f, *m), key=lambda e: e.row)
+        if f.due < 0:
+            exact = not f.held.exact or last.ts - min(e.ts for e in events_of(f, *m)) >= self.program.window_size
+            own = f.held.pivot < 0 or pivot.row in [e.row for e in sets[f.held.pivot]]
+            ending = 1 if mode == "last" else 2 if f.held.pivot < 0 else 4
+            return own and pivot.row == last.row and exact and self.is_ending(f, ending, m, before, now)
+        w = self.program.windows[f.due]
+        there = [slots[s] for s in w.slots] + [e for s in w.sets for e in sets[s]]
+        own = f.held.pivot < 0 or pivot.row in [e.row for e in sets[f.held.pivot]]
+        return own and pivot.row == min(e.row for e in there) and self.ends(f.due, m, before, now)
+
+    def is_ending(self, f: Any, ending: int, m: Match, before: Moment, now: Moment) -> bool:
+        """Whether a match is found from its last event in this push: last, delayed, exact, or any."""
+        end = max(events_of(f, *m), key=lambda e: e.row)
+        if ending < 4 and end.row not in [m[0][s].row for s in f.slots]:
+            return False
+        if ending == 3 and end.ts - min(e.ts for e in events_of(f, *m)) < self.program.window_size:
+            return False
+        return end.row >= before.row or (ending in (2, 4) and before.ts < now.ts and end.ts >= before.ts)
 
     def at(self, e: Event, count: bool) -> int:
         return e.pos if count else e.ts
@@ -136,25 +163,44 @@ class StreamMatcher(Matcher):
         """Whether no event from that moment on could violate a match or enlarge a set of it."""
         negations = [*f.negations, *(g for level in f.levels for g in level.negations)]
         return all(self.out_of_reach(f, self.program.negations[g], m, t) for g in negations) and all(
-            any(self.window_over(self.program.windows[w], m, t) for w in self.program.sets[s].windows) for s in f.held
+            self.cannot_grow(f, s, m, t) for s in f.held.sets
         )
+
+    def cannot_grow(self, f: Any, s: int, m: Match, t: Moment) -> bool:
+        """Whether no event from that moment on can be an element of a set."""
+        slots, sets = m
+        if any(kind == 0 and a == s and sets[b] for kind, a, b, _, _ in f.pairs):
+            return True
+        before = [e for kind, a, b, _, _ in f.pairs if kind == 0 and b == s for e in sets[a]]
+        after = max((self.order(e) for e in [*before, *(slots[k] for k in self.program.sets[s].after)]), default=-END)
+        for w in (self.program.windows[w] for w in self.program.sets[s].windows):
+            least = self.least(w, m)
+            strict = not self.program.by_arrival and not w.count
+            if past(t, w.count, least, w.size) or (strict and least < END and after >= least + w.size):
+                return True
+        return False
 
     def out_of_reach(self, f: Any, g: Any, m: Match, t: Moment) -> bool:
         """Whether no event from that moment on can lie in a negation's scope."""
         if g.right == 0 or self.edge(g.before, *m, min) is not None:
             return True
-        count, events = self.program.count_window, events_of(f, *m)
-        if g.right == 1:
-            return past(t, count, min(self.at(e, count) for e in events), self.program.window_size)
-        end, after = max(e.ts for e in events), self.edge(g.after, *m, max)
-        if count or t.ts > end:
+        events, size = events_of(f, *m), self.program.window_size
+        if self.program.count_window:
+            return g.right == 2 or past(t, True, min(e.pos for e in events), size)
+        end = min(e.ts for e in events) + size if g.right == 1 else max(e.ts for e in events)
+        after = self.edge(g.after, *m, max)
+        if t.ts > end or t.ts == END:
             return True
         return not self.program.by_arrival and after is not None and after >= end  # nothing lies between
 
     def window_over(self, w: Any, m: Match, t: Moment) -> bool:
+        return past(t, w.count, self.least(w, m), w.size)
+
+    def least(self, w: Any, m: Match) -> int:
+        """Where a window begins."""
         slots, sets = m
         there = [slots[s] for s in w.slots] + [e for s in w.sets for e in sets[s]]
-        return past(t, w.count, min((self.at(e, w.count) for e in there), default=END), w.size)
+        return min((self.at(e, w.count) for e in there), default=END)
 
     # after a batch
 
@@ -247,7 +293,7 @@ class Feed:
     def step(
         self, ts: list[int | None], types: list[bytes | None], place: int, clock: int, reach: int, max_matches: int
     ) -> tuple[int, Found] | None:
-        """Append a batch, run the one search over it, and purge; the last time, and what was found.
+        """Append a batch, run the searches of the alternative over it, and purge; the last time, and what was found.
 
         None, where the batch must be looked at more closely. If the status is not OK, it is to be taken back by undo().
         """
@@ -261,10 +307,19 @@ class Feed:
             at = np.array([i for i, found in enumerate(types) if found == name], np.int64)
             self.matcher.append(b, np.array(times, np.int64)[at], place + at, place + at, at, [])
         last, next_ = times[-1], place + len(times)
-        found = self.matcher.run(0, (clock, place, place), (last, next_, next_), max_matches, -1)
-        if found[0] == OK:
+        status, columns, sets = self.matcher.run(0, (clock, place, place), (last, next_, next_), max_matches, -1)
+        for number in range(1, len(self.matcher.searches)):
+            left = max_matches - (len(columns[0]) if columns else len(sets[0][0]))
+            more = self.matcher.run(number, (clock, place, place), (last, next_, next_), left, -1)
+            status = status or more[0]
+            columns = [np.concatenate(both) for both in zip(columns, more[1], strict=True)]
+            sets = [
+                (np.concatenate([a, b + len(x)]), np.concatenate([c, d + len(x)]), np.concatenate([x, y]))
+                for (a, c, x), (b, d, y) in zip(sets, more[2], strict=True)
+            ]
+        if status == OK:
             self.matcher.commit(last - reach, next_ - reach, False)
-        return last, found
+        return last, (status, columns, sets)
 
 
 def past(t: Moment, count: bool, start: int, size: int) -> bool:

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,29 @@ def code_strings(
     validity: NDArray[np.uint8] | None = None,
     bit_offset: int = 0,
 ) -> None: ...
+
+class Found:
+    counts: list[int]
+    def write(self, arrays: list[NDArray[np.int64]], starts: Sequence[int]) -> None: ...
+    def arrays(self) -> list[NDArray[np.int64]]: ...
+
+def find_strings(
+    offsets: Offsets,
+    data: NDArray[np.uint8],
+    names: list[bytes],
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+    first_row: int = 0,
+    at_once: int = 8,
+) -> Found: ...
+def find_codes(
+    codes: Indices,
+    mapping: NDArray[np.int16],
+    names: int,
+    validity: NDArray[np.uint8] | None = None,
+    bit_offset: int = 0,
+    first_row: int = 0,
+) -> Found: ...
 def route_strings(
     offsets: Offsets,
     data: NDArray[np.uint8],

@@ -282,38 +282,8 @@ cdef void keep_hits(Hits* hits, const code_t[::1] codes, int64_t count, int64_t 
     hits.size = size
 
 
-cdef list split(const Hits* hits, int64_t names, row_t first_row):
-    """One array of row numbers for each name, in row order."""
-    cdef int64_t i
-    cdef code_t code
-    cdef row_t** ends = <row_t**>calloc(names + 1, sizeof(row_t*))
-    cdef int64_t* counts = <int64_t*>calloc(names + 1, sizeof(int64_t))
-    cdef row_t[::1] view
-    cdef list out = []
-    try:
-        if ends == NULL or counts == NULL:
-            raise MemoryError
-        with nogil:
-            for i in range(hits.size):
-                counts[hits.codes[i]] += 1
-        for i in range(names):
-            rows = empty(counts[i])
-            out.append(rows)
-            if counts[i]:
-                view = rows
-                ends[i] = &view[0]
-        with nogil:
-            for i in range(hits.size):
-                code = hits.codes[i]
-                ends[code][0] = first_row + hits.rows[i]
-                ends[code] += 1
-        return out
-    finally:
-        free(ends)
-        free(counts)
-
-
 include "route_few.pxi"
+include "route_found.pxi"
 include "router.pxi"
 
 
@@ -365,59 +335,89 @@ def code_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list name
         drop(&table)
 
 
-def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list names,
-                  const uint8_t[::1] validity=None, int64_t bit_offset=0, row_t first_row=0, int at_once=8):
-    """For each name the row numbers of its events, counted from first_row; at_once bounds how many rows a step takes.
-
-    >>> import numpy as np
-    >>> offsets, data = np.array([0, 2, 3, 5], np.int32), np.frombuffer(b"abcab", np.uint8)
-    >>> [rows.tolist() for rows in route_strings(offsets, data, [b"c", b"ab"])]
-    [[1], [0, 2]]
-    """
+def find_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list names,
+                 const uint8_t[::1] validity=None, int64_t bit_offset=0, row_t first_row=0, int at_once=8):
+    """The rows of each name's events, counted from first_row; at_once bounds how many rows a step takes."""
     cdef int64_t size = data.shape[0]
     cdef int64_t rows = check_strings(offsets, size, validity, bit_offset)
     cdef const uint8_t* bytes_ = &data[0] if size else NULL
     cdef bint nulls = validity is not None
     cdef int64_t first = 0, count
     cdef int failed = 0
-    cdef code_t[::1] codes = np.full(BLOCK, -1, dtype=np.int16)
-    cdef Hits hits
+    cdef code_t[::1] codes
+    cdef Found found = Found(len(names), first_row)
     cdef Table table
-    table.texts, table.slots = NULL, NULL
-    hits.rows, hits.codes, hits.size, hits.capacity = NULL, NULL, 0, 0
-    cdef Rows found[FEW_NAMES]
     cdef Few few
-    cdef int k, width = few_width(at_once)
-    for k in range(FEW_NAMES):
-        found[k] = Rows(NULL, 0, 0)
+    cdef int width = few_width(at_once)
+    table.texts, table.slots = NULL, NULL
     try:
         build(&table, names)
         if width and not nulls and 0 < len(names) <= FEW_NAMES and table.words < 3:
             describe(&few, &table, names)
             few.data = bytes_
             with nogil:
-                failed = few_rows(&few, &table, &offsets[0], size, rows, width, found)
-            if failed:
-                raise MemoryError
-            return widened(found, len(names), first_row)
-        with nogil:
-            while first < rows:
-                failed = make_room(&hits)
-                if failed:
-                    break
-                count = min(<int64_t>BLOCK, rows - first)
-                code_rows(&table, offsets, bytes_, size, validity, bit_offset, nulls, first, count, codes)
-                keep_hits(&hits, codes, count, first)
-                first += count
+                failed = few_rows(&few, &table, &offsets[0], size, rows, width, found.few)
+        else:
+            codes = np.full(BLOCK, -1, dtype=np.int16)
+            with nogil:
+                while first < rows:
+                    failed = make_room(&found.hits)
+                    if failed:
+                        break
+                    count = min(<int64_t>BLOCK, rows - first)
+                    code_rows(&table, offsets, bytes_, size, validity, bit_offset, nulls, first, count, codes)
+                    keep_hits(&found.hits, codes, count, first)
+                    first += count
         if failed:
             raise MemoryError
-        return split(&hits, len(names), first_row)
+        return found.counted()
     finally:
         drop(&table)
-        for k in range(FEW_NAMES):
-            give(found[k].rows, found[k].capacity * sizeof(uint32_t))
-        free(hits.rows)
-        free(hits.codes)
+
+
+def find_codes(const index_t[::1] codes, const code_t[::1] mapping, int64_t names,
+               const uint8_t[::1] validity=None, int64_t bit_offset=0, row_t first_row=0):
+    """find_strings for a dictionary-encoded column: mapping[code] is the index of the wanted name, or -1."""
+    cdef int64_t rows = check_rows(codes.shape[0], validity, bit_offset)
+    cdef bint nulls = validity is not None
+    cdef int64_t first = 0, count
+    cdef int failed = 0
+    cdef int64_t i
+    cdef code_t[::1] block = np.full(BLOCK, -1, dtype=np.int16)
+    cdef Found found
+    if names < 0 or names > MOST_NAMES:
+        raise ValueError(f"the number of names must be from 0 to {MOST_NAMES}, got {names}")
+    for i in range(mapping.shape[0]):
+        if mapping[i] < -1 or mapping[i] >= names:
+            raise ValueError(f"mapping[{i}] is {mapping[i]}, with {names} names")
+    found = Found(names, first_row)
+    with nogil:
+        while first < rows:
+            failed = make_room(&found.hits)
+            if failed:
+                break
+            count = min(<int64_t>BLOCK, rows - first)
+            if nulls:
+                map_block(codes, mapping, validity, bit_offset, True, first, count, block)
+            else:
+                map_block(codes, mapping, validity, bit_offset, False, first, count, block)
+            keep_hits(&found.hits, block, count, first)
+            first += count
+    if failed:
+        raise MemoryError
+    return found.counted()
+
+
+def route_strings(const offset_t[::1] offsets, const uint8_t[::1] data, list names,
+                  const uint8_t[::1] validity=None, int64_t bit_offset=0, row_t first_row=0, int at_once=8):
+    """For each name the row numbers of its events, counted from first_row.
+
+    >>> import numpy as np
+    >>> offsets, data = np.array([0, 2, 3, 5], np.int32), np.frombuffer(b"abcab", np.uint8)
+    >>> [rows.tolist() for rows in route_strings(offsets, data, [b"c", b"ab"])]
+    [[1], [0, 2]]
+    """
+    return find_strings(offsets, data, names, validity, bit_offset, first_row, at_once).arrays()
 
 
 def route_codes(const index_t[::1] codes, const code_t[::1] mapping, int64_t names,
@@ -431,35 +431,4 @@ def route_codes(const index_t[::1] codes, const code_t[::1] mapping, int64_t nam
     >>> [rows.tolist() for rows in route_codes(codes, mapping, 2)]
     [[0, 2], [3]]
     """
-    cdef int64_t rows = check_rows(codes.shape[0], validity, bit_offset)
-    cdef bint nulls = validity is not None
-    cdef int64_t first = 0, count
-    cdef int failed = 0
-    cdef int64_t i
-    cdef code_t[::1] block = np.full(BLOCK, -1, dtype=np.int16)
-    cdef Hits hits
-    if names < 0 or names > MOST_NAMES:
-        raise ValueError(f"the number of names must be from 0 to {MOST_NAMES}, got {names}")
-    for i in range(mapping.shape[0]):
-        if mapping[i] < -1 or mapping[i] >= names:
-            raise ValueError(f"mapping[{i}] is {mapping[i]}, with {names} names")
-    hits.rows, hits.codes, hits.size, hits.capacity = NULL, NULL, 0, 0
-    try:
-        with nogil:
-            while first < rows:
-                failed = make_room(&hits)
-                if failed:
-                    break
-                count = min(<int64_t>BLOCK, rows - first)
-                if nulls:
-                    map_block(codes, mapping, validity, bit_offset, True, first, count, block)
-                else:
-                    map_block(codes, mapping, validity, bit_offset, False, first, count, block)
-                keep_hits(&hits, block, count, first)
-                first += count
-        if failed:
-            raise MemoryError
-        return split(&hits, names, first_row)
-    finally:
-        free(hits.rows)
-        free(hits.codes)
+    return find_codes(codes, mapping, names, validity, bit_offset, first_row).arrays()

@@ -92,18 +92,3 @@ cdef int few_rows(Few* few, const Table* table, const offset_t* offsets, int64_t
         rare = 64 * (hits - before) < stop - first  # then, to pass over a group without any is quicker
         first = stop
     return 0
-
-
-cdef list widened(const Rows* found, int64_t names, row_t first_row):
-    """The row numbers of each name as an array."""
-    cdef int64_t i, k
-    cdef row_t[::1] view
-    cdef list out = []
-    for k in range(names):
-        rows = empty(found[k].size)
-        view = rows
-        with nogil:
-            for i in range(found[k].size):
-                view[i] = first_row + found[k].rows[i]
-        out.append(rows)
-    return out

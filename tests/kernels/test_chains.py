@@ -120,6 +120,7 @@ def key(match: dict[str, int | list[int]]) -> tuple[int, ...]:
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda c: c.query)
 def test_every_match_is_found_in_order(chain: Chain, rates: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "WORTH", 0)
     for ties in ("strict", "arrival"):
         events = stream(len(chain.query), RATES[rates])
         plan = qc.compile(chain.query, qc.Schema(SCHEMA, ties=ties))

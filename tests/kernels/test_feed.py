@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 import quercus as qc
 from quercus.backends.local.incremental import Engine
+from quercus.backends.local.outputs import Bound
 from quercus.kernels import match, reference_stream
 from quercus.kernels.route import Router
 
@@ -93,7 +93,7 @@ def spoil(how: str, ts: list[int | None], types: list[str | None]) -> None:
 def listed(columns: Any, sets: Any) -> list[tuple[Any, ...]]:
     """The matches, in no order of theirs."""
     parts = [c.tolist() for c in columns]
-    return sorted(zip(*parts, *([tuple(r[a:b]) for a, b in pairwise(at)] for at, r in sets), strict=True))
+    return sorted(zip(*parts, *([tuple(r[a:b]) for a, b in zip(i, j, strict=True)] for i, j, r in sets), strict=True))
 
 
 def test_a_signal_leaves_the_stream_as_it_was() -> None:
@@ -125,3 +125,35 @@ def test_a_feed_refuses_what_needs_a_closer_look() -> None:
         match.Feed(keyed.matcher, [b"A", b"B"], 0, 1, False)
     with pytest.raises(ValueError, match="closer look"):
         match.Feed(engine(QUERIES[0]).matcher, [b"A"], 0, 1, False)
+
+
+def test_batches_of_several_schemas_make_one_stream() -> None:
+    """Other columns, other offsets, rows that were dropped: each batch is taken in, or looked at more closely."""
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9", qc.Schema({"x": "int64"}))
+    one = pa.record_batch({"ts": [1, 2], "type": ["A", "B"], "x": [0, 1]})
+    wide = pa.record_batch({"x": [2, 3], "type": pa.array(["A", "B"], pa.large_string()), "ts": [3, 4]})
+    late = pa.record_batch({"ts": [0], "type": ["A"], "x": [9]})
+    last = pa.record_batch({"ts": [5], "type": ["B"], "x": [4]})
+    stream = plan.stream(late="drop")
+    found = [stream.push(batch) for batch in (one, wide, late, last)]
+    assert [[(r["a"], r["b"]) for r in f.rows()] for f in found] == [[(0, 1)], [(0, 3), (2, 3)], [], [(0, 5), (2, 5)]]
+    assert [[r["b"]["x"] for r in f.to_arrow().to_pylist()] for f in found] == [[1], [3, 3], [], [4, 4]]
+    assert stream.dropped == 1
+    stream.close()
+    with pytest.raises(qc.DataError, match="closed"):
+        stream.push(last)
+
+
+def test_an_object_like_another() -> None:
+    """All slots but one are those of the pattern, also where attributes are frozen."""
+    none, rows = np.empty(0, np.int64), np.arange(3)
+    pattern = Bound("a", False, none)
+    made = match.Like(pattern, none)(rows)
+    assert (type(made), made.var, made.kleene, made.offsets, len(made)) == (Bound, "a", False, None, 3)
+    assert made.rows is rows
+    assert len(pattern) == 0
+    for held in (rows, None):  # no slot holds it, two do
+        with pytest.raises(ValueError, match="hold"):
+            match.Like(pattern, held)
+    with pytest.raises(ValueError, match="slots"):
+        match.Like(engine(QUERIES[0]), none)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from quercus.backends.local.outputs import Answer
-from quercus.backends.local.segments import exact_sums, fold
+from quercus.backends.local.segments import exact_sums, fold_owned
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
@@ -65,22 +65,21 @@ def _total(a: p.Aggregate, answer: Answer, group_of: Index, groups: int) -> pa.A
     """One aggregate of every group."""
     if a.var is None:
         return exact(np.bincount(group_of, minlength=groups).tolist(), a.name)
-    b = answer.bound[a.var]
-    rows, owners = b.rows, group_of
-    if b.offsets is not None:
-        owners = np.repeat(group_of, np.diff(b.offsets))
-    elif (rows < 0).any():
-        rows, owners = rows[rows >= 0], owners[rows >= 0]
+    b, owners = answer.bound[a.var].narrowed, group_of
+    rows, starts, ends = b.held, b.starts, b.ends
+    if starts is None or ends is None:
+        if (rows < 0).any():
+            rows, owners = rows[rows >= 0], owners[rows >= 0]
+        starts, ends = np.arange(len(rows)), np.arange(1, len(rows) + 1)
     if a.attr is None:
-        return exact(np.bincount(owners, minlength=groups).tolist(), a.name)
-    if groups > 1:
-        order = np.argsort(owners, kind="stable")  # within a group the matches stay in order
-        rows, owners = rows[order], owners[order]
-    offsets = np.searchsorted(owners, np.arange(groups + 1)).astype(np.int64)
+        counts = np.zeros(groups, np.int64)
+        np.add.at(counts, owners, ends - starts)
+        return exact(counts.tolist(), a.name)
     values = answer.at(a.attr, rows)
     if a.function == "sum" and a.type == "int64":
-        return exact(exact_sums(values, offsets), a.name)
-    found = fold(a.function, values.as_float() if a.type == "float64" and a.function != "avg" else values, offsets)
+        return exact(exact_sums(values, starts, ends, owners, groups), a.name)
+    numbers = values.as_float() if a.type == "float64" and a.function != "avg" else values
+    found = fold_owned(a.function, numbers, starts, ends, owners, groups)
     return found.to_arrow(answer.arrow_at(a.attr, rows[:0]).type if found.kind == "timestamp" else None)
 
 

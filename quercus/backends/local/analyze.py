@@ -178,9 +178,7 @@ class Figures:
             if sub.source is n:
                 asked, hits, results, _, most = self.trace.matcher.tally_sub(i)
                 size = (a.bytes or 0) + most if sub.strategy != "iterative" else a.bytes
-                a = evolve(
-                    a, asked=(a.asked or 0) + asked, hits=a.hits + hits, results=a.results + results, bytes=size
-                )
+                a = evolve(a, asked=(a.asked or 0) + asked, hits=a.hits + hits, results=a.results + results, bytes=size)
         return a
 
     # operators
@@ -240,7 +238,9 @@ class Figures:
         if all(i in pointed for i in own):
             return Actual(note="by pointers from buffer to buffer, without single tests")
         note = "once for each event before it" if self.limits(own) else ""
-        actual = Actual(tests=tests, found=found, compared=compared, methods=tuple(methods), searched=searched, note=note)
+        actual = Actual(
+            tests=tests, found=found, compared=compared, methods=tuple(methods), searched=searched, note=note
+        )
         return self.viewed(actual, n)
 
     def limits(self, negations: Iterable[int]) -> bool:

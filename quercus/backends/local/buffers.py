@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quercus.backends.local.events import Events
+from quercus.backends.local.events import TAKEN, Events
 from quercus.backends.local.expressions import true_mask
+from quercus.backends.local.pool import ranges, shared
 from quercus.backends.local.specs import BufferData, BufferSpec, Index
+from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat, is_local
 from quercus.kernels import gather, group
@@ -65,33 +68,51 @@ class BufferSource:
         self.positions = self._positions_by_key() if tree.partition_by else None
         self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
         kept = [self._kept(b) for b in wanted]
-        self.data = self._narrow(wanted, kept) or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
+        self.data = self._plain(wanted, kept) or self._narrow(wanted, kept)
+        self.data = self.data or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
 
     def _kept(self, b: BufferSpec) -> Index:
         """The positions of a buffer's events."""
         at = self.routed[b.accepts]
-        for c in b.local:
+        if not b.local:
+            return at
+        parts = ranges(len(at), self.events.threads, TAKEN)
+        kept = shared([partial(self._pass, b.local, at[i:j]) for i, j in parts], self.events.threads)
+        return kept[0] if len(kept) == 1 else np.concatenate(kept)
+
+    def _pass(self, conditions: tuple[x.Expr, ...], at: Index) -> Index:
+        """The positions of events that fulfil all conditions."""
+        for c in conditions:
             at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
         return at
 
-    def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData] | None:
+    def _plain(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData]:
+        """All buffers, where none has a key."""
+        if any(b.key is not None for b in wanted):
+            return []
+        times = self.events.times(kept)
+        return [BufferData(ts, self._position(at), at, None) for at, ts in zip(kept, times, strict=True)]
+
+    def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData]:
         """All buffers, where the key is an integer of a narrow range: the distance from the least is its code."""
-        found = [
-            self.events.integers(b.key[0], at) if b.key is not None and len(b.key) == 1 else None
-            for b, at in zip(wanted, kept, strict=True)
-        ]
-        keys = [k for k in found if k is not None]
-        if len(keys) < len(found) or not keys:
-            return None
+        if any(b.key is None or len(b.key) != 1 for b in wanted):
+            return []
+        keys = self.events.integers([b.key[0] for b in wanted if b.key is not None], kept)
+        if keys is None:
+            return []
         least = min((low for values, low, _ in keys if len(values)), default=0)
         most = max((high for values, _, high in keys if len(values)), default=-1)
         if most - least > max(1024, 2 * sum(map(len, kept))):
-            return None
-        data = []
-        for at, (values, _, _) in zip(kept, keys, strict=True):
-            row, ts, starts = gather.by_key(values, least, most - least + 1, at, self.events.ts)
-            data.append(BufferData(ts, self._position(row), row, None, starts))
-        return data
+            return []
+        tasks = [
+            partial(self._grouped, values, least, most - least + 1, at)
+            for at, (values, _, _) in zip(kept, keys, strict=True)
+        ]
+        return shared(tasks, self.events.threads if sum(map(len, kept)) >= 2 * TAKEN else 1)
+
+    def _grouped(self, keys: Index, least: int, count: int, at: Index) -> BufferData:
+        row, ts, starts = gather.by_key(keys, least, count, at, self.events.ts)
+        return BufferData(ts, self._position(row), row, None, starts)
 
     def _position(self, at: Index) -> Index:
         return at if self.positions is None else gather.take(self.positions, at)
@@ -103,7 +124,7 @@ class BufferSource:
                 at, codes = at[codes >= 0], codes[codes >= 0]
             order = _by_code(codes)
             at, codes = at[order], codes[order]
-        return BufferData(gather.take(self.events.ts, at), self._position(at), at, codes)
+        return BufferData(self.events.times([at])[0], self._position(at), at, codes)
 
     def _codes(self, key: tuple[str, ...] | None, at: Index) -> Index | None:
         if key is None or self.tree.partition_by:

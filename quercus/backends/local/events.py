@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ from numpy.typing import NDArray
 
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
+from quercus.backends.local.pool import ranges, shared
 from quercus.backends.local.values import Values, combined, from_arrow, raw
 from quercus.errors import DataError
-from quercus.kernels import gather, group, route
+from quercus.kernels import gather, group, memory, route
 from quercus.schema import Schema
 
 Positions = NDArray[np.int64]
 _MOST_NAMES = 32767  # of one call of the kernel
 _MOST_ROWS = 2**31 - 1
+SHARE = 2**17  # rows that make a thread worth waking
+TAKEN = 2**14  # rows that are fetched one by one
 
 
 @frozen(eq=False)
@@ -38,6 +42,7 @@ class Events:
     schema: Schema
     ts: NDArray[np.int64]  # by position
     rows: NDArray[np.int64] | None  # the input row of each position; None: the input was in order
+    threads: int = 1  # that share what is done row by row
     _cache: dict[Hashable, Any] = field(factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -80,14 +85,37 @@ class Events:
             codes = own if codes is None else pair_codes(self._dictionary((owner, number, "pair")), codes, own)
         return np.zeros(len(positions), np.int64) if codes is None else codes
 
-    def integers(self, attr: str, positions: Positions) -> tuple[Positions, int, int] | None:
-        """The values of an integer attribute at some positions, the least and the greatest; None: it is not one, or has
-        nulls.
+    def integers(self, attrs: Sequence[str], positions: Sequence[Positions]) -> list[tuple[Positions, int, int]] | None:
+        """The values of integer attributes, each at some positions, the least and the greatest; None: one of them is no
+        integer, or has nulls.
         """
-        column = self._column(attr)
-        if column.kind not in ("int64", "timestamp") or column.valid is not None:
+        columns = [self._column(attr) for attr in attrs]
+        if any(c.kind not in ("int64", "timestamp") or c.valid is not None for c in columns):
             return None
-        return gather.take_with_range(column.data, self.input_rows(positions))
+        rows = [self.input_rows(at) for at in positions]
+        found, parts = self._taken(gather.take_with_range, [c.data for c in columns], rows)
+        ends = [[(low, high) for part, low, high in own if len(part)] for own in parts]
+        return [
+            (f, min((low for low, _ in e), default=0), max((high for _, high in e), default=-1))
+            for f, e in zip(found, ends, strict=True)
+        ]
+
+    def times(self, positions: Sequence[Positions]) -> list[Positions]:
+        """The times at some positions, each as often as it is asked for."""
+        return self._taken(gather.take, [self.ts] * len(positions), positions)[0]
+
+    def _taken(self, take: Any, columns: Sequence[Any], rows: Sequence[Positions]) -> tuple[list[Positions], list[Any]]:
+        """Each column at its rows, and what each call of `take` said, column by column."""
+        threads = self.threads if sum(map(len, rows)) >= 2 * TAKEN else 1
+        found = [memory.empty(len(r)) for r in rows]
+        parts = [ranges(len(r), threads, TAKEN) for r in rows]
+        tasks = [
+            partial(take, c, r[a:b], f[a:b])
+            for c, r, f, own in zip(columns, rows, found, parts, strict=True)
+            for a, b in own
+        ]
+        told = iter(shared(tasks, threads))
+        return found, [[next(told) for _ in own] for own in parts]
 
     def input_rows(self, positions: Positions) -> Positions:
         """The rows of the input at some positions."""
@@ -134,7 +162,8 @@ class Events:
 
     def _positions(self, names: list[str]) -> list[Positions]:
         """The positions of each name's events, ascending."""
-        found = _routed(self.table.column(self.schema.type), [n.encode("utf-8", "surrogatepass") for n in names])
+        wanted = [n.encode("utf-8", "surrogatepass") for n in names]
+        found = _routed(self.table.column(self.schema.type), wanted, self.threads)
         if self.rows is None:
             return found
         place = self._once("place", self._place)
@@ -148,17 +177,18 @@ class Events:
         return place
 
 
-def load(events: object, schema: Schema, columns: frozenset[str] | None = None) -> Events:
+def load(events: object, schema: Schema, columns: frozenset[str] | None = None, threads: int = 1) -> Events:
     """The stream of anything that `plan.run` takes; of its attributes only `columns`, if given."""
     table = as_table(events, schema, columns)
     time = combined(table.column(schema.time))
     ts = raw(time.view(pa.int64()), np.int64)
-    if group.is_sorted(ts):
+    parts = ranges(len(ts), threads, SHARE)
+    if all(shared([partial(group.is_sorted, ts[max(a - 1, 0) : b]) for a, b in parts], threads)):
         check_times(ts, schema)
-        return Events(table, schema, ts, None)
+        return Events(table, schema, ts, None, threads)
     rows = np.argsort(ts, kind="stable")
     check_times(ts[rows], schema, rows)
-    return Events(table, schema, ts[rows], rows)
+    return Events(table, schema, ts[rows], rows, threads)
 
 
 def check_times(ts: Positions, schema: Schema, rows: Positions | None = None, first_row: int = 0) -> None:
@@ -173,36 +203,44 @@ def check_times(ts: Positions, schema: Schema, rows: Positions | None = None, fi
 # Routing --------------------------------------------------------------------------------------------------------------
 
 
-def _routed(column: Any, names: list[bytes]) -> list[Positions]:
-    """The rows of each name in a type column, chunk by chunk over the buffers as they lie."""
-    parts: list[list[Positions]] = []
-    first = 0
+def _routed(column: Any, names: list[bytes], threads: int) -> list[Positions]:
+    """The rows of each name in a type column, part by part over the buffers as they lie."""
+    tasks, first = [], 0
     for whole in column.chunks:
-        for start in range(0, len(whole), _MOST_ROWS):
-            chunk = whole.slice(start, _MOST_ROWS)
-            parts.append(_routed_chunk(chunk, names, first))
-            first += len(chunk)
+        find = _finder(whole, names)
+        for begin in range(0, len(whole), _MOST_ROWS):
+            size = min(len(whole) - begin, _MOST_ROWS)
+            tasks += [partial(find, begin + a, b - a, first + begin + a) for a, b in ranges(size, threads, SHARE)]
+        first += len(whole)
+    workers = threads if first >= 2 * SHARE else 1
+    parts = shared(tasks, workers)
     if len(parts) == 1:
-        return parts[0]
-    return [np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int64) for i in range(len(names))]
+        return parts[0].arrays()
+    starts = np.zeros((len(parts) + 1, len(names)), np.int64)
+    for i, part in enumerate(parts):
+        starts[i + 1] = starts[i] + part.counts
+    found = [memory.empty(n) for n in starts[-1].tolist()]
+    writes = [partial(p.write, found, at) for p, at in zip(parts, starts.tolist(), strict=False)]
+    shared(writes, workers if starts[-1].sum() >= 2 * SHARE else 1)
+    return found
 
 
-def _routed_chunk(chunk: pa.Array, names: list[bytes], first_row: int) -> list[Positions]:
+def _finder(chunk: pa.Array, names: list[bytes]) -> Callable[[int, int, int], route.Found]:
+    """Finds the rows of the names in a part of a chunk: from where, how many rows, and the number of the first."""
     if not pa.types.is_dictionary(chunk.type):
-        return route.route_strings(names=names, first_row=first_row, **_string_buffers(chunk))
+        return lambda begin, size, first_row: route.find_strings(
+            names=names, first_row=first_row, **_string_buffers(chunk.slice(begin, size))
+        )
     mapping = np.empty(len(chunk.dictionary), np.int16)
     route.code_strings(names=names, out=mapping, **_string_buffers(chunk.dictionary))
     indices = chunk.indices
     if pa.types.is_uint64(indices.type):
         indices = indices.cast(pa.int64())
     validity = indices.buffers()[0]
-    return route.route_codes(
-        raw(indices, indices.type.to_pandas_dtype()),
-        mapping,
-        len(names),
-        None if validity is None else np.frombuffer(validity, np.uint8),
-        indices.offset,
-        first_row,
+    bits = None if validity is None else np.frombuffer(validity, np.uint8)
+    codes = raw(indices, indices.type.to_pandas_dtype())
+    return lambda begin, size, first_row: route.find_codes(
+        codes[begin : begin + size], mapping, len(names), bits, indices.offset + begin, first_row
     )
 
 

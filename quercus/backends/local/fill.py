@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from quercus.backends.local.events import Events
+from quercus.backends.local.events import TAKEN, Events
 from quercus.backends.local.expressions import evaluate
+from quercus.backends.local.pool import shared
 from quercus.backends.local.specs import BufferData, ColumnData, ColumnSpec, Filled, Index, Program
 from quercus.backends.local.values import Values
 
@@ -20,7 +22,9 @@ TEXT_FUNCTIONS = {"lower": pc.utf8_lower, "upper": pc.utf8_upper, "length": pc.u
 
 def fill(program: Program, events: Events, buffers: list[BufferData]) -> Filled:
     """The data of a whole stream. Strings become ranks of one sorted dictionary: code point order is that of UTF-8."""
-    values = [column(c, events, buffers[c.buffer].row) for c in program.columns]
+    tasks = [partial(column, c, events, buffers[c.buffer].row) for c in program.columns]
+    large = sum(len(buffers[c.buffer].row) for c in program.columns) >= 2 * TAKEN
+    values = shared(tasks, events.threads if large else 1)
     found = [v.data for c, v in zip(program.columns, values, strict=True) if c.text]
     known = sorted_texts([*found, [s for _, s in program.texts]], program.maps) if found or program.texts else None
     columns = [

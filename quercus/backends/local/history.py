@@ -11,42 +11,9 @@ from numpy.typing import NDArray
 
 from quercus.backends.local import inputs
 from quercus.backends.local.specs import Index
+from quercus.kernels.match import PIECES, Piece
 
-_MERGED = 32  # pieces of about one size become one
-
-
-class Piece:
-    """Some events of the stream in order: their places in it, and the rows that they were pushed as. Never changed."""
-
-    __slots__ = ("events", "first", "last_ts", "level", "places", "rows")
-
-    def __init__(
-        self,
-        events: pa.Table | pa.RecordBatch,
-        first: int,  # the place of the first
-        places: Index | None,  # None: one after the other, none left out
-        rows: Index | int,  # the row of the first, when they came one after the other too
-        last_ts: int,
-        level: int = 0,
-    ) -> None:
-        self.events, self.first, self.places, self.rows = events, first, places, rows
-        self.last_ts, self.level = last_ts, level
-
-    def __len__(self) -> int:
-        return int(self.events.num_rows)
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self) - 1 if self.places is None else int(self.places[-1])
-
-    def all_places(self) -> Index:
-        return np.arange(self.first, self.first + len(self)) if self.places is None else self.places
-
-    def index(self, places: Index) -> Index:
-        return places - self.first if self.places is None else np.searchsorted(self.places, places)
-
-    def row_numbers(self, index: Index) -> Index:
-        return index + self.rows if isinstance(self.rows, int) else self.rows[index]
+__all__ = ["History", "Piece", "concatenated", "merged", "row_numbers", "taken"]
 
 
 class History:
@@ -61,15 +28,13 @@ class History:
 
     def add(self, piece: Piece) -> None:
         self.pieces.append(piece)
-        while len(self.pieces) >= _MERGED and self.pieces[-_MERGED].level == self.pieces[-1].level:
-            level = self.pieces[-1].level + 1
-            self.pieces[-_MERGED:] = [merged(self.pieces[-_MERGED:], self.names, level)]
+        self.merge()
 
-    def purge_before(self, ts: int) -> None:
-        """Let go of the pieces that end before a time."""
-        pieces = self.pieces
-        while pieces and pieces[0].last_ts < ts:
-            del pieces[0]
+    def merge(self) -> None:
+        """Make one piece of many that are about as large."""
+        while len(self.pieces) >= PIECES and self.pieces[-PIECES].level == self.pieces[-1].level:
+            level = self.pieces[-1].level + 1
+            self.pieces[-PIECES:] = [merged(self.pieces[-PIECES:], self.names, level)]
 
     def purge(self, *, ts: int | None = None, place: int | None = None) -> None:
         """Let go of the pieces that end before a time, or before a place."""

@@ -32,11 +32,13 @@ from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
 from quercus.kernels import match
+from quercus.kernels.match import SLACK
 from quercus.kernels.route import Router
 from quercus.plan import Plan
+from quercus.result import Matches
 
 BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
-_SLACK = 4_096  # events that may be out of the window before a sweep
+_STREAM = "stream"  # what a plan keeps for its next streams
 _STRINGS = 16_384  # strings that may be known beyond those of kept events
 _NONE = np.empty(0, np.int64)
 
@@ -46,45 +48,39 @@ Given = dict[tuple[object, ...], int]
 class Found:
     """What a step decided: matches as places in the stream, and the pieces that they lie in."""
 
-    __slots__ = ("bound", "engine", "pieces", "raw")
+    __slots__ = ("bound", "engine", "parts", "pieces")
 
-    def __init__(self, raw: list[Part] | match.Raw, engine: Engine, pieces: tuple[Piece, ...]) -> None:
-        self.raw, self.engine, self.pieces = raw, engine, pieces
+    def __init__(self, parts: list[Part], engine: Engine, pieces: tuple[Piece, ...]) -> None:
+        self.parts, self.engine, self.pieces = parts, engine, pieces
         self.bound: list[Bound] | None = None
 
     def __len__(self) -> int:
-        if isinstance(self.raw, match.Raw):
-            return self.raw.count
         return len(self.places()[0])
 
     def places(self) -> list[Bound]:
         """What each variable is bound to, in the order of the answer."""
         if self.bound is None:
-            e, raw = self.engine, self.raw
-            if isinstance(raw, match.Raw) and e.in_place:  # written in the order of the answer
-                self.bound = [Bound(v, False, c) for v, c in zip(e.found[0].variables, raw.take()[0], strict=True)]
-                self.raw = []
-                return self.bound
-            parts = raw if isinstance(raw, list) else [Part(e.found[0], *raw.take())]
-            single = not e.keyed
-            self.bound = combine(e.plan.query, parts, None, distinct=e.distinct, ordered=e.ordered, single=single)
-            self.raw = []
+            e = self.engine
+            self.bound = combine(
+                e.plan.query, self.parts, None, distinct=e.distinct, ordered=e.ordered, single=not e.keyed
+            )
+            self.parts = []
         return self.bound
 
-    def numbered(self) -> list[Bound]:
+    def numbered(self) -> tuple[Bound, ...]:
         """What each variable is bound to, as rows that were pushed."""
-        bound = self.places()
-        if all(p.places is None and isinstance(p.rows, int) and p.rows == p.first for p in self.pieces):
+        bound = tuple(self.places())
+        if all(p.straight for p in self.pieces):
             return bound  # nothing was out of order or left out: places are rows
-        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        used = [b.events() for b in bound if len(b)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         numbers = row_numbers(self.pieces, places)
-        return [b.found_in(places).numbered(numbers) for b in bound]
+        return tuple(b.found_in(places).numbered(numbers) for b in bound)
 
     def answer(self) -> Answer:
         """The matches with their events."""
         bound, plan = self.places(), self.engine.plan
-        used = [b.rows[b.rows >= 0] for b in bound if len(b.rows)]
+        used = [b.events() for b in bound if len(b)]
         places = np.unique(np.concatenate(used)) if used else _NONE
         table, numbers = (
             taken(self.pieces, places, self.engine.empty.column_names) if len(places) else (self.engine.empty, _NONE)
@@ -93,14 +89,30 @@ class Found:
 
 
 class Engine:
-    """A plan over a stream. `clock` is the greatest time seen, `place` the number of events."""
+    """A plan over a stream."""
 
     def __init__(self, plan: Plan, columns: frozenset[str] | None = None) -> None:
         tree = plan.tree
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
         self.columns_kept = [plan.schema.time, plan.schema.type, *wanted_columns(plan.schema, columns)]
-        self.clock, self.place = BEGIN, 0
+        self.course = match.Course()
+        if _STREAM not in plan.made:
+            plan.made[_STREAM] = self._compiled(plan)
+        self.__dict__.update(plan.made[_STREAM])
+        self.matcher = match.StreamMatcher(self.program, self.searches, self.keyed, self.own_positions)
+        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
+        self.labels.begin(self.matcher)
+        self.given: Given = {}  # matches that another alternative may give again, until when
+        self.waiting = 0  # bytes of events that wait for their turn
+        self._schema: pa.Schema | None = None  # of the last record batch
+        self._inlet: match.Inlet | None = None
+        self._columns = columns
+
+    def _compiled(self, plan: Plan) -> dict[str, Any]:
+        """What all streams of a plan have in common, and none changes."""
+        others, tree = set(self.__dict__), plan.tree
         flats = flatten(tree.root, tree.window)
+        self.alternatives = len(flats)
         self.specs = buffer_specs(flats, tree)
         self.names = variables_of(flats, tree)
         self.requests = list(dict.fromkeys(b.accepts for b in self.specs))
@@ -108,16 +120,18 @@ class Engine:
         self.count = tree.window.kind == "count"
         compiler = Compiler(tree, plan.schema, self.specs, key_holds=False, trees=False)
         searches: list[tuple[int, int, str, int]] = []
-        modes = set()
-        for f, v in all_variants(flats, count=self.count):
+        moments = set()  # when matches may come: the modes, and whether each is asked
+        back = False
+        for f, v in all_variants(flats, count=self.count, strict=plan.schema.ties != "arrival"):
             plain = compiler.flat(f, {}, root=True, variant=evolve(v, chain=False))
             chain = -1
-            if v.mode in ("last", "delayed") and not v.rivals:
+            if v.chain and v.mode in ("last", "delayed") and not v.rivals:
                 made = compiler.flat(f, {}, root=True, variant=v)
                 chain = made if compiler.program.flats[made].chain is not None else -1
-            level = compiler.program.flats[plain].levels[0] if v.pivot is not None else None
-            searches.append((plain, chain, v.mode, -1 if level is None else compiler.program.slots[level.slot]))
-            modes.add(v.mode)
+            level = compiler.program.flats[plain].levels[0]
+            searches.append((plain, chain, v.mode, compiler.program.slots[level.slot]))
+            moments.add((v.mode, v.asks))
+            back = back or v.reaches_back or (v.mode == "first" and looks_back(f))
         self.program: Program = compiler.program
         self.program.build_indexes = NEVER  # over buffers that change with every batch
         self.searches = searches
@@ -126,23 +140,24 @@ class Engine:
         self.ordered = len(own) == 1 and own[0].natural
         self.in_place = self.ordered and own[0].variables == [v.var for v in plan.query.variables]
         self.own_positions = bool(tree.partition_by) and any(w.count for w in self.program.windows)
-        self.matcher = match.StreamMatcher(self.program, searches, self.keyed, self.own_positions)
         self.columns = [
             [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
         ]
-        self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
-        self.labels.begin(self.matcher)
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
-        back = "filter" in modes or ("first" in modes and any(looks_back(f) for f in flats))
         self.reach = self.program.window_size * (2 if back else 1)
         self.distinct = repeats(tree.root)
-        self.remembers = self.distinct and (len(modes) > 1 or "filter" in modes)
-        self.given: Given = {}  # matches that another alternative may give again, until when
-        self.waiting = 0  # bytes of events that wait for their turn
-        self._live = 0
-        self._schema: pa.Schema | None = None  # of the last record batch
-        self._quick: match.Feed | None = None
-        self._columns = columns
+        self.remembers = self.distinct and moments not in ({("last", False)}, {("first", False)})
+        return {name: value for name, value in self.__dict__.items() if name not in others}
+
+    @property
+    def clock(self) -> int:
+        """The greatest time seen."""
+        return self.course.clock
+
+    @property
+    def place(self) -> int:
+        """The number of events."""
+        return self.course.place
 
     @cached_property
     def empty(self) -> pa.Table:
@@ -152,44 +167,37 @@ class Engine:
     # a batch ----------------------------------------------------------------------------------------------------------
 
     def step(
-        self, events: pa.Table | pa.RecordBatch, ts: Index, rows: Index | int, clock: int, limits: Limits
+        self, events: pa.Table | pa.RecordBatch | None, ts: Index, rows: Index | int, clock: int, limits: Limits
     ) -> Found:
-        """Take in events in order, move the clock, and give what is decided. An error leaves everything as it was."""
+        """Take in events in order, if any, move the clock, and give what is decided. An error changes nothing."""
         n = len(ts)
         return self._step(events, n, rows, clock, limits, lambda: self._feed(events, ts, self.place) if n else None)
 
-    def quick(self, batch: pa.RecordBatch, row: int, clock: int, limits: Limits) -> Found | None:
-        """The same for a record batch that can be taken in as it is; None, if it must be looked at more closely."""
-        schema = batch.schema
+    def inlet(self, schema: pa.Schema) -> match.Inlet | None:
+        """What takes in record batches of a schema as they are, if anything can."""
         if self._schema is None or not schema.equals(self._schema):
-            self._quick = self._feed_of(schema)
-            self._schema = schema
-        if self._quick is None or limits.max_state_bytes is not None:
-            return None
-        nanoseconds = -1 if limits.max_seconds is None else int(limits.max_seconds * 1e9)
-        capsule = batch.__arrow_c_array__()[1]
-        raw = self._quick.step(capsule, self.place, clock, self.reach, limits.max_matches, nanoseconds)
-        if raw is None:
-            return None
-        if raw.status:
-            self.matcher.undo()
-            check(raw.status, self.found[0], limits)
-        history = self.history
-        history.add(Piece(batch, self.place, None, row, raw.clock))
-        self.clock = raw.clock
-        self.place += batch.num_rows
-        found = Found(raw, self, tuple(history.pieces))
-        if self.matcher.events > 2 * self._live + _SLACK:
-            self._purge()
-        elif not self.count:
-            history.purge_before(raw.clock - self.reach)
-        else:
-            history.purge(place=self.place - self.reach)
-        return found
+            feed = self._feed_of(schema)
+            self._schema, self._inlet = schema, None if feed is None else self._inlet_of(feed, schema)
+        return self._inlet
+
+    def _inlet_of(self, feed: match.Feed, schema: pa.Schema) -> match.Inlet:
+        none = Found([], self, ())
+        matches = match.Like(Matches.of_stream(self.schema, self.plan.query, none), none)
+        bound = [match.Like(Bound(v.var, False, _NONE), _NONE) for v in self.plan.query.variables]
+        written = bound if self.in_place else None
+        return match.Inlet(feed, self.course, pa.RecordBatch, schema, self.history, self.reach, matches, written)
+
+    def refuse(self, status: int, limits: Limits) -> None:
+        """Say why a batch was not taken in."""
+        check(status, self.found[0], limits)
+
+    def found_by(self, raw: match.Raw) -> Found:
+        """What an inlet found."""
+        return Found([Part(self.found[0], *raw.take())], self, raw.pieces)
 
     def _step(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: pa.Table | pa.RecordBatch | None,
         n: int,
         rows: Index | int,
         clock: int,
@@ -211,7 +219,7 @@ class Engine:
         self.keys.keep()
         if n:
             self.history.add(Piece(events, self.place, None, rows, clock))
-        self.clock, self.place = clock, place
+        self.course.clock, self.course.place = clock, place
         found = Found(parts, self, tuple(self.history.pieces))
         if self.remembers:
             found.bound = self._once(found.places())
@@ -219,10 +227,10 @@ class Engine:
         return found
 
     def _feed_of(self, schema: pa.Schema) -> match.Feed | None:
-        """What takes in record batches of a schema as they are, if anything can."""
+        """What routes record batches of a schema, if they need no other look."""
         names = [b.accepts[0].encode("utf-8", "surrogatepass") for b in self.specs]
         plain = not self.keyed and not self.program.columns and not any(b.local for b in self.specs)
-        single = len(self.searches) == 1 and all(len(b.accepts) == 1 for b in self.specs)
+        single = self.alternatives == 1 and all(len(b.accepts) == 1 for b in self.specs)
         if not (plain and single and not self.remembers and Router.can(names)):
             return None
         if not conforms(schema, self.schema, self._columns):
@@ -310,20 +318,26 @@ class Engine:
 
     # state ------------------------------------------------------------------------------------------------------------
 
+    def sweep(self) -> None:
+        """Let go of events that no buffer holds, where they are many."""
+        self._commit(everywhere=True)
+        if len(self.history) > 4 * self.course.live + 16 * SLACK:
+            self.history.keep(self.kept())
+
     def _purge(self) -> None:
         """Let go of what no later match can see; of keys that had no event, now and then."""
         if self.clock == END:
             return
-        sweep = self.matcher.events > 2 * self._live + _SLACK
+        sweep = self.matcher.events > 2 * self.course.live + SLACK
         self._commit(everywhere=sweep)
         if not self.count:
             self.history.purge(ts=self._least_ts)
         elif not self.own_positions:
             self.history.purge(place=self.place - self.reach)
         if sweep:
-            if len(self.labels) > 2 * self._live + _STRINGS:
+            if len(self.labels) > 2 * self.course.live + _STRINGS:
                 self.labels.forget(self.matcher)
-            if len(self.history) > 4 * self._live + 16 * _SLACK or (self.own_positions and self.count):
+            if len(self.history) > 4 * self.course.live + 16 * SLACK or (self.own_positions and self.count):
                 self.history.keep(self.kept())
             if self.given and self.history.pieces:
                 first = self.history.pieces[0].first
@@ -333,7 +347,7 @@ class Engine:
         least_pos = self.reach if self.own_positions else self.place - self.reach
         self.keys.let_go(self.matcher.commit(self._least_ts, least_pos, everywhere))
         if everywhere:
-            self._live = self.matcher.events
+            self.course.live = self.matcher.events
 
     @property
     def _least_ts(self) -> int:
@@ -362,14 +376,14 @@ class Engine:
         held = [self.matcher.kept(b) for b in range(len(self.specs))]
         return np.unique(np.concatenate(held)) if held else _NONE
 
-    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch, clock: int, place: int) -> None:
+    def _check_state(self, limits: Limits, added: pa.Table | pa.RecordBatch | None, clock: int, place: int) -> None:
         """What would be kept: events with their columns in buffers, and the rows that they came with."""
         assert limits.max_state_bytes is not None
         least_ts, least_pos = max(BEGIN, clock - self.reach), self.reach if self.own_positions else place - self.reach
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
         state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
-        state += added.nbytes + self.waiting + self.matcher.view_bytes
+        state += self.waiting + self.matcher.view_bytes + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return
         most = max(range(len(counts)), key=lambda b: counts[b])

@@ -7,7 +7,7 @@ only what compares variables is left for the matcher.
 
 from __future__ import annotations
 
-from quercus.backends.local import exists, views
+from quercus.backends.local import exists, sieves, views
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
 from quercus.backends.local.joins import Homes, add_nodes, finish_nodes, joined
@@ -15,6 +15,7 @@ from quercus.backends.local.release import Variant
 from quercus.backends.local.specs import (
     BufferSpec,
     FlatSpec,
+    HeldSpec,
     LevelSpec,
     Name,
     NegationSpec,
@@ -40,7 +41,7 @@ class Compiler:
     ) -> None:
         w = tree.window
         self.program = Program(schema.ties == "arrival", w.kind == "count", _size(w), list(buffers))
-        self.program.build_indexes = exists.BUILD
+        self.program.build_indexes, self.program.sift_from = exists.BUILD, sieves.FROM
         self.tree, self.key_holds, self.trees = tree, key_holds, trees
         self.code = Code(self.program, schema)
 
@@ -62,14 +63,18 @@ class Compiler:
         tree = joined(self.tree.root, f) if root and self.trees and not nests else None
         if tree is not None:
             add_nodes(spec, tree, f, names)
-        homes = self._levels(spec, f, names, [v for v in order if not any(v in n.flat.variables for n in nests)], variant)
+        if variant is not None and not names[variant.pivot].slots:
+            spec.pivot = variant.pivot, self._slot(names[variant.pivot].buffer)
+            order.insert(0, variant.pivot)
+        plain = [v for v in order if not any(v in n.flat.variables for n in nests)]
+        homes = self._levels(spec, f, names, plain, variant)
         if nests:
             homes, f = views.add_levels(self, spec, f, names, outer, nests)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
         spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
         spec.slots = [s for n in names.values() for s in n.slots]
         windows = self._windows(spec, f, names)
-        self._sets(f, names)
+        self._sets(spec, f, names)
         self._set_pairs(spec, f, names)
         for c in f.predicates:
             self._predicate(spec, c, names, seen, homes)
@@ -78,8 +83,9 @@ class Compiler:
         for g in f.negations:
             self._negation(spec, g, names, seen, homes)
         finish_nodes(spec, self.program, windows)
-        if variant is not None and variant.asks:
-            spec.held = [s for v in variant.sets if (s := names[v].set) is not None]
+        sieves.add(spec, self.program)
+        if variant is not None:
+            self._release(spec, variant, f, names, windows)
         if root:
             if not spec.joins:
                 if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
@@ -144,22 +150,22 @@ class Compiler:
         for var in order:
             if var in bound:
                 continue
-            own = names[var].slots
+            own = self._bound(spec, names[var])
             backwards = variant is not None and variant.mode in ("last", "delayed") and var == variant.pivot
             for i in reversed(range(len(own))) if backwards else range(len(own)):
                 level = LevelSpec(own[i], -1 if backwards or i == 0 else own[i - 1])
                 if backwards and i + 1 < len(own):
                     level.following = own[i + 1]
                 for other in bound:
-                    slots = names[other].slots
+                    slots = self._bound(spec, names[other])
                     if (other, var) in f.before:
                         level.after.extend(slots)
                     elif (var, other) in f.before:
                         level.before.extend(slots)
                     elif types[var] & types[other]:
                         level.distinct.extend(slots)
-                if variant is not None and variant.pivot is not None and var in variant.rivals:
-                    pivot = names[variant.pivot].slots
+                if variant is not None and var in variant.rivals:
+                    pivot = self._bound(spec, names[variant.pivot])
                     if variant.mode == "first":
                         level.above.append(pivot[0])
                     else:
@@ -175,7 +181,7 @@ class Compiler:
         for covered, w in f.windows:
             inside = [names[v] for v in names if v in covered]
             number = len(self.program.windows)
-            slots = [s for n in inside for s in n.slots]
+            slots = [s for n in inside for s in self._bound(spec, n)]
             sets = [n.set for n in inside if n.set is not None and not n.slots]
             self.program.windows.append(WindowSpec(w.kind == "count", _size(w), slots, sets))
             found.append((slots, number))
@@ -189,21 +195,51 @@ class Compiler:
                 self.program.sets[s].windows.append(number)
         return found
 
-    def _sets(self, f: Flat, names: dict[str, Name]) -> None:
+    @staticmethod
+    def _bound(spec: FlatSpec, n: Name) -> tuple[int, ...]:
+        """The slots that levels bind for a variable: none for a set, but for one that is the pivot."""
+        return (spec.pivot[1],) if spec.pivot is not None and spec.pivot[0] == n.var else n.slots
+
+    def _release(
+        self, spec: FlatSpec, v: Variant, f: Flat, names: dict[str, Name], windows: list[tuple[list[int], int]]
+    ) -> None:
+        """Which window a stream's search waits for, and what each match is asked."""
+        if v.window >= 0:
+            spec.due = windows[v.window][1]
+        if not v.asks:
+            return
+        spec.held = HeldSpec(
+            [s for name in v.sets if (s := names[name].set) is not None],
+            {None: 0, "last": 1, "delayed": 2, "exact": 3, "any": 4}[v.ending],
+            [windows[i][1] for i in v.earlier],
+            [names[name].buffer for name in v.exact],
+        )
+        number = names[v.pivot].set
+        if spec.pivot is None or number is None:
+            return
+        spec.held.pivot, own = number, self.program.sets[number]
+        alone = len(own.windows) == len(spec.sets) == 1 and not (own.preds or own.distinct or spec.pairs)
+        if v.mode == "first" and alone:
+            after = [n for n in names.values() if (v.pivot, n.var) in f.before]
+            last = {n.slots[-1] for n in after if n.slots and _is_last(n.var, f, names)}
+            spec.held.beyond = next((i for i, level in enumerate(spec.levels) if level.slot in last), -1)
+
+    def _sets(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
         types = {b.var: set(b.accepts) for b in f.buffers}
         for n in names.values():
             if n.set is None or n.slots:
                 continue
-            spec = self.program.sets[n.set]
+            own = self.program.sets[n.set]
             for other in names.values():
                 if other.var == n.var:
                     continue
+                slots = self._bound(spec, other)
                 if (other.var, n.var) in f.before:
-                    spec.after.extend(other.slots)
+                    own.after.extend(slots)
                 elif (n.var, other.var) in f.before:
-                    spec.before.extend(other.slots)
+                    own.before.extend(slots)
                 elif types[n.var] & types[other.var]:
-                    spec.distinct.extend(other.slots)
+                    own.distinct.extend(slots)
 
     def _set_pairs(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
         types = {b.var: set(b.accepts) for b in f.buffers}
@@ -236,6 +272,9 @@ class Compiler:
             assert own.element is not None
             number = self.code.predicate(e, seen, {own.var: own.element}, over=-1)
             self.program.sets[own.set].preds.append(number)
+            if spec.pivot is not None and spec.pivot[0] == own.var:
+                number = self.code.predicate(e, seen, {own.var: spec.pivot[1]}, over=-1)
+                self._place(spec, number, [self._bound(spec, names[v])[0] for v in named if v in names], homes)
             return
         each = {k.var for k in x.walk(e) if isinstance(k, x.Column)}  # a group function needs no single element
         outer = next((seen[v] for v in each if v not in names and seen[v].set is not None), None)
@@ -323,8 +362,26 @@ class Compiler:
         number = self.code.equal_slots(left[0], left[1], slots[0], right[0], right[1], slots[1], over=over)
         if inside is not None:
             self.program.sets[inside].preds.append(number)
+            if spec.pivot is not None and names[spec.pivot[0]].set == inside:
+                self._equal_pivot(spec, left, right, slots, names, homes)
         else:
             self._place(spec, number, [s for s in slots if s in spec.slots], homes)
+
+    def _equal_pivot(
+        self,
+        spec: FlatSpec,
+        left: tuple[x.Column, Name, int | None],
+        right: tuple[x.Column, Name, int | None],
+        slots: list[int],
+        names: dict[str, Name],
+        homes: Homes,
+    ) -> None:
+        """What holds of each element holds of the first."""
+        assert spec.pivot is not None
+        element = names[spec.pivot[0]].element
+        a, b = (spec.pivot[1] if s == element else s for s in slots)
+        number = self.code.equal_slots(left[0], left[1], a, right[0], right[1], b)
+        self._place(spec, number, [a, b], homes)
 
     def _test(self, e: x.Expr, seen: dict[str, Name]) -> int:
         """A test on the whole match: elements named beside a group function must all pass."""
@@ -446,11 +503,16 @@ def _binding_order(
     if not root:
         return order
     fixed = [v for v in order if names[v].slots]
-    last = next((v for v in fixed if all((u, v) in f.before for u in fixed if u != v)), None)
+    last = next((v for v in fixed if _is_last(v, f, names)), None)
     start = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
     pivot = None if variant is None else variant.pivot
     ends = [v for v in dict.fromkeys((pivot, last, start)) if v is not None]
     return [*ends, *(v for v in order if v not in ends)]
+
+
+def _is_last(v: str, f: Flat, names: dict[str, Name]) -> bool:
+    """Whether a component comes after all others but sets."""
+    return all((u, v) in f.before for u in names if u != v and names[u].slots)
 
 
 def _outer_names(g: FlatNegation) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import BufferSource, buffer_specs, routed_to, segments
-from quercus.backends.local.events import Events, load
+from quercus.backends.local.events import TAKEN, Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.inputs import is_large
 from quercus.backends.local.joins import Measured
+from quercus.backends.local.pool import shared
 from quercus.backends.local.program import Compiler
-from quercus.backends.local.specs import FlatSpec
+from quercus.backends.local.specs import FlatSpec, Sets
 from quercus.backends.local.threads import Matchers
 from quercus.backends.local.trace import Trace
 from quercus.errors import LimitExceeded, OutOfOrder
@@ -28,6 +30,7 @@ from quercus.plan import Plan
 from quercus.result import Bound, Matches
 
 Index = NDArray[np.int64]
+_NONE = np.empty(0, np.int64)
 
 
 def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Matches:
@@ -38,7 +41,7 @@ def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1) -> Ma
 
         with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
             return run_pieces(plan, events, limits)
-    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None)
+    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None, threads)
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
 
@@ -94,14 +97,14 @@ def find(
         for flat, number in zip(flats, numbers, strict=True):
             before = left
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
-            for status, columns, sets in matchers.run(number, where, left, nanoseconds):
-                parts.append(Part(program.flats[number], columns, sets))
-                left -= parts[-1].count
-                if status == match.TOO_MUCH_STATE:
-                    raise matchers.too_much_state(number)
-                if status == match.TOO_MUCH_VIEW:
-                    raise matchers.too_much_view()
-                check(status if left >= 0 else match.TOO_MANY, program.flats[number], limits)
+            status, columns, sets = matchers.run(number, where, left, nanoseconds)
+            if status == match.TOO_MUCH_STATE:
+                raise matchers.too_much_state(number)
+            if status == match.TOO_MUCH_VIEW:
+                raise matchers.too_much_view()
+            check(status, program.flats[number], limits)
+            parts.append(Part(program.flats[number], columns, sets))
+            left -= parts[-1].count
             if counters is not None:
                 for name, count in matchers.counters().items():
                     counters[name] = counters.get(name, 0) + count
@@ -161,13 +164,14 @@ def too_many(what: str, limits: Limits) -> LimitExceeded:
 class Part:
     """The matches of one alternative: stream positions by variable."""
 
-    def __init__(self, spec: FlatSpec, columns: list[Index], sets: list[tuple[Index, Index]]) -> None:
+    def __init__(self, spec: FlatSpec, columns: list[Index], sets: list[Sets]) -> None:
         self.plain = dict(zip(spec.variables, columns, strict=True))
         self.sets = dict(zip(spec.set_variables, sets, strict=True))
-        self.last = columns[-1] if columns else np.empty(0, np.int64)  # of a chain: the last component
+        self.last = columns[-1] if columns else _NONE  # of a chain: the last component
         if spec.trail is not None:
-            self.last = sets[0][1][sets[0][0][1:] - 1]
-        self.count = len(columns[0]) if columns else len(sets[0][0]) - 1 if sets else 0
+            _, ends, rows = sets[0]
+            self.last = rows[ends - 1]
+        self.count = len(columns[0]) if columns else len(sets[0][0]) if sets else 0
 
 
 def combine(
@@ -178,14 +182,21 @@ def combine(
     if ordered:  # inside each key's segment; an event has one key, so that its matches stay together
         last = _joined([part.last for part in parts])
         order = None if single or group.is_sorted(last) else _order(last)
-        return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
+        return _taken(bound, order, stream)
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
     if len(keys) and not _sorted(keys):
         order = np.lexsort(packed(keys)[::-1])
     if distinct and len(keys):
         order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
-    return [_as_rows(b if order is None else b.take(order), stream) for b in bound]
+    return _taken(bound, order, stream)
+
+
+def _taken(bound: list[Bound], order: Index | None, stream: Events | None) -> list[Bound]:
+    """The matches in this order, as rows of the input."""
+    tasks = [partial(_as_rows, b, stream, order) for b in bound]
+    large = stream is not None and order is not None and len(order) >= TAKEN
+    return shared(tasks, stream.threads if stream is not None and large else 1)
 
 
 def in_order(bound: list[Bound]) -> list[Bound]:
@@ -206,23 +217,21 @@ def _bound(leaf: p.Leaf | p.Kleene, parts: list[Part]) -> Bound:
     """One variable over all alternatives, as stream positions."""
     if isinstance(leaf, p.Leaf):
         columns = [part.plain[leaf.var] if leaf.var in part.plain else _missing(part.count) for part in parts]
-        return Bound(leaf.var, False, _joined(columns), None, None)
-    if len(parts) == 1 and leaf.var in parts[0].sets:
-        offsets, elements = parts[0].sets[leaf.var]
-        return Bound(leaf.var, True, elements, offsets, None)
-    rows, lengths, absent = [], [], []
-    for part in parts:
-        offsets, elements = part.sets.get(leaf.var, (np.zeros(part.count + 1, np.int64), np.empty(0, np.int64)))
-        rows.append(elements)
-        lengths.append(np.diff(offsets))
-        absent.append(np.full(part.count, leaf.var not in part.sets))
-    gone = np.concatenate(absent) if absent else np.empty(0, bool)
-    offsets = np.r_[0, np.cumsum(_joined(lengths))].astype(np.int64)
-    return Bound(leaf.var, True, _joined(rows), offsets, gone if gone.any() else None)
+        return Bound(leaf.var, False, _joined(columns))
+    sets = [_set(leaf.var, part) for part in parts]
+    return Bound.joined(sets) if sets else Bound(leaf.var, True, _NONE, _NONE, _NONE)
+
+
+def _set(var: str, part: Part) -> Bound:
+    if var in part.sets:
+        starts, ends, rows = part.sets[var]
+        return Bound(var, True, rows, starts, ends)
+    empty = np.zeros(part.count, np.int64)
+    return Bound(var, True, _NONE, empty, empty, np.ones(part.count, bool))
 
 
 def _joined(columns: list[Index]) -> Index:
-    return columns[0] if len(columns) == 1 else np.concatenate(columns) if columns else np.empty(0, np.int64)
+    return columns[0] if len(columns) == 1 else np.concatenate(columns) if columns else _NONE
 
 
 def _missing(count: int) -> Index:
@@ -236,17 +245,9 @@ def _order_keys(bound: list[Bound], count: int) -> list[Index]:
     most, least = np.full(count, -1, np.int64), np.full(count, np.iinfo(np.int64).max)
     keys: list[Index] = []
     for b in bound:
-        if b.offsets is None:
-            there = b.rows >= 0
-            np.maximum(most, b.rows, out=most)
-            np.minimum(least, b.rows, out=least, where=there)
-            keys.append(b.rows)
-            continue
-        some = b.offsets[1:] > b.offsets[:-1]
-        first, last = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-        first[some], last[some] = b.rows[b.offsets[:-1][some]], b.rows[b.offsets[1:][some] - 1]
+        first, last = b.ends_of()
         np.maximum(most, last, out=most)
-        np.minimum(least, first, out=least, where=some)
+        np.minimum(least, first, out=least, where=first >= 0)
         keys.append(first)
     if int(most.max()) < 2**31:
         return [(most << 32) + least, *keys]
@@ -294,18 +295,13 @@ def _unique(bound: list[Bound], keys: list[Index], order: Index) -> Index:
     keep = np.ones(len(order), bool)
     seen: set[tuple[object, ...]] = set()
     for i in np.flatnonzero(np.r_[False, same] | np.r_[same, False]):
-        found = tuple(b.one(int(order[i])) for b in bound)
+        found = tuple(b.identity(int(order[i])) for b in bound)
         keep[i] = found not in seen
         seen.add(found)
     return order[keep]
 
 
-def _as_rows(b: Bound, stream: Events | None) -> Bound:
-    """Stream positions -> rows of the input."""
-    if stream is None or stream.rows is None:
-        return b
-    if b.offsets is None and len(b.rows):
-        rows = np.where(b.rows >= 0, stream.rows[np.maximum(b.rows, 0)], -1)
-    else:
-        rows = stream.rows[b.rows]
-    return Bound(b.var, b.kleene, rows, b.offsets, b.absent)
+def _as_rows(b: Bound, stream: Events | None, order: Index | None) -> Bound:
+    """Stream positions -> rows of the input, of the matches in this order."""
+    b = b if order is None else b.take(order)
+    return b if stream is None else b.numbered(stream.rows)

@@ -44,21 +44,11 @@ def run_pieces(plan: Plan, events: object, limits: Limits) -> Matches:
     tables = [a.table for a in answers if len(a.table)]
     table = pa.concat_tables(tables) if tables else answers[0].table
     numbers, first = np.unique(rows, return_index=True)
-    bound = [_joined([a.bound[v.var].numbered(a.numbers) for a in answers]) for v in plan.query.variables]
+    bound = [Bound.joined([a.bound[v.var].numbered(a.numbers) for a in answers]) for v in plan.query.variables]
     # The events came in order, so that rows are places, and the order of matches is told by rows.
     return Matches(
         table.take(pa.array(first)), plan.schema, plan.query, [b.found_in(numbers) for b in in_order(bound)], numbers
     )
-
-
-def _joined(parts: list[Bound]) -> Bound:
-    one = parts[0]
-    rows = np.concatenate([b.rows for b in parts])
-    if one.offsets is None:
-        return Bound(one.var, one.kleene, rows)
-    sizes = np.concatenate([np.diff(b.offsets) for b in parts if b.offsets is not None])
-    absent = np.concatenate([np.zeros(len(b), bool) if b.absent is None else b.absent for b in parts])
-    return Bound(one.var, True, rows, np.r_[0, np.cumsum(sizes)].astype(np.int64), absent if absent.any() else None)
 
 
 def write(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:

@@ -16,6 +16,7 @@ from quercus.ir.exists import Method
 NEVER, PAID, AT_ONCE = 0, 1, 2
 
 Index = NDArray[np.int64]
+Sets = tuple[Index, Index, Index]  # starts, ends, rows: match i has rows[starts[i]:ends[i]]
 
 
 @frozen
@@ -82,6 +83,17 @@ class SetSpec:
     windows: list[int] = field(factory=list)
 
 
+@frozen
+class Sieve:
+    """A column of a candidate, compared with what the code from `start` to `end` says of events bound before."""
+
+    column: int
+    compare: str  # eq, lt, le, gt, ge, with the column on the left
+    real: bool  # float64
+    start: int
+    end: int
+
+
 @define
 class LevelSpec:
     slot: int
@@ -98,6 +110,9 @@ class LevelSpec:
     sub: int = -1  # a sub-query whose results are bound here
     slots: tuple[int, ...] = ()  # ... all of them
     early: bool = False  # ... from a view whose greatest interval is known before, of all that the first event leads to
+
+    sieves: list[Sieve] = field(factory=list)
+    sifted: int = 0  # the first predicates, which sieves stand for
 
 
 @define
@@ -180,6 +195,19 @@ class JoinSpec:
     keys: list[tuple[int, int, int, int, bool]] = field(factory=list)  # left slot, column, right slot, column, float64
     needs: set[int] = field(factory=set)  # slots that predicates and negations read
     fetch: list[list[tuple[int, list[int]]]] = field(factory=list)  # of each child: slots, and the ways to them
+    sieves: list[list[Sieve]] = field(factory=lambda: [[], []])  # of each child that is a leaf
+
+
+@define
+class HeldSpec:
+    """Of a stream: each match is asked whether its moment has come, and who finds it first (release.py)."""
+
+    sets: list[int]  # that can grow
+    ending: int = 0  # the search from the last event that comes first: none, last, delayed, exact, any
+    earlier: list[int] = field(factory=list)  # the windows whose searches come first
+    exact: list[int] = field(factory=list)  # buffers: in one of them a match begins that fills the window
+    pivot: int = -1  # the set whose first element is the pivot
+    beyond: int = -1  # the level that must be out of the window of an element before that one
 
 
 @define
@@ -200,7 +228,9 @@ class FlatSpec:
     jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
     pointed: list[int] = field(factory=list)  # the negations that became limits
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
-    held: list[int] | None = None  # a match is asked whether it is decided: these sets can grow
+    due: int = -1  # of a stream: the window whose end is waited for
+    pivot: tuple[str, int] | None = None  # of a stream: a set, and the slot of its first element, which is bound first
+    held: HeldSpec | None = None
     natural: bool = False  # matches come out in the order of the answer
     variables: list[str] = field(factory=list)  # of outs
     set_variables: list[str] = field(factory=list)  # of out_sets
@@ -231,6 +261,7 @@ class Program:
     keys: list[tuple[int, tuple[int, ...]]] = field(factory=list)  # (buffer, columns): events that are grouped by a key
     build_indexes: int = PAID
     subs: list[SubSpec] = field(factory=list)
+    sift_from: int = 0  # candidates from which a range is sifted
 
 
 ColumnData = tuple[NDArray[Any], NDArray[np.uint8] | None]  # int64 or float64, and where it is not null

@@ -21,7 +21,7 @@ from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
 from quercus.errors import DataError, OutOfOrder
-from quercus.kernels import group
+from quercus.kernels import group, match
 from quercus.plan import Plan
 from quercus.result import Matches
 
@@ -64,10 +64,20 @@ class Stream:
         self._waiting = Waiting(self._names)
         self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
         self._direct = not self._delay and self._totals is None
-        self._rows = 0  # events pushed
-        self._seen = BEGIN  # the greatest time pushed
+        self._course = self._engine.course
+        self._inlet: match.Inlet | None = None  # what takes in record batches as they are
         self._final: Matches | None = None
         self._closed = False
+
+    @property
+    def _rows(self) -> int:
+        """Events pushed."""
+        return self._course.rows
+
+    @property
+    def _seen(self) -> int:
+        """The greatest time pushed."""
+        return self._course.seen
 
     # ---- events
 
@@ -81,19 +91,32 @@ class Stream:
 
         Bad events, or a limit reached, are errors that leave the stream as it was before this push.
         """
-        if self._closed:
-            self._check_open()
-        if self._direct:  # record batches in order need no preparation, for most queries
-            batch = events
-            if isinstance(events, Table):
-                batches = events.to_batches()
-                batch = batches[0] if len(batches) == 1 else None
-            if isinstance(batch, RecordBatch):
-                quick = self._engine.quick(batch, self._rows, self._seen, self.limits)
-                if quick is not None:
-                    self._seen = self._engine.clock
-                    self._rows += batch.num_rows
-                    return Matches.of_stream(self.plan.schema, self.plan.query, quick)
+        if self._inlet is not None:
+            found = self._inlet.push(events, self._engine, self.limits)
+            if found is not None:
+                return found  # type: ignore[no-any-return]
+        return self._push(events)
+
+    def _quick(self, events: Any) -> Matches | None:
+        """Record batches in order need no preparation, for most queries."""
+        batch = events
+        if isinstance(events, Table):
+            batches = events.to_batches()
+            batch = batches[0] if len(batches) == 1 else None
+        if not isinstance(batch, RecordBatch):
+            return None
+        inlet = self._engine.inlet(batch.schema)
+        if inlet is None or (inlet is self._inlet and batch is events):  # it was asked
+            return None
+        self._inlet = inlet
+        return inlet.push(batch, self._engine, self.limits)  # type: ignore[no-any-return]
+
+    def _push(self, events: Any) -> Matches:
+        self._check_open()
+        if self._direct:
+            quick = self._quick(events)
+            if quick is not None:
+                return quick
         table = self._table(events)
         if isinstance(events, Mapping):  # arrays that are not ours, and may change
             table = table.take(pa.array(np.arange(len(table))))
@@ -102,7 +125,7 @@ class Stream:
         if not self._delay and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
             found = self._step(table, ts, self._rows, seen)
-            self._seen, self._rows = seen, self._rows + len(ts)
+            self._course.seen, self._course.rows = seen, self._rows + len(ts)
             return found
         return self._reordered(table, ts)
 
@@ -129,9 +152,9 @@ class Stream:
         """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
         if not self._closed:
             pieces, ts, rows = self._waiting.release(END)
-            table = gathered(pieces, rows, self._names) if len(ts) else self._engine.empty
+            table = gathered(pieces, rows, self._names) if len(ts) else None
             self._final = self._step(table, ts, rows, END)
-            self._closed = True
+            self._closed, self._inlet = True, None
         return self.final
 
     @property
@@ -147,7 +170,7 @@ class Stream:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if kind is None:
             self.close()
-        self._closed = True
+        self._closed, self._inlet = True, None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -195,16 +218,16 @@ class Stream:
             pieces, ts, rows = self._waiting.release(clock)
             if self.limits.max_state_bytes is not None:
                 self._engine.waiting = sum(p.events.nbytes for p in self._waiting.events.pieces)
-            found = self._step(gathered(pieces, rows, self._names) if len(ts) else self._engine.empty, ts, rows, clock)
+            found = self._step(gathered(pieces, rows, self._names) if len(ts) else None, ts, rows, clock)
         except BaseException:
             self._waiting = kept
             raise
-        self._seen, self._rows = seen, pushed
+        self._course.seen, self._course.rows = seen, pushed
         return found
 
     # ---- matches
 
-    def _step(self, table: pa.Table, ts: Index, rows: Index | int, clock: int) -> Matches:
+    def _step(self, table: pa.Table | None, ts: Index, rows: Index | int, clock: int) -> Matches:
         return self._matches(self._engine.step(table, ts, rows, clock, self.limits))
 
     def _matches(self, found: Found) -> Matches:
@@ -259,9 +282,9 @@ class Stream:
         facts = _checked(s)
         try:
             stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits)
-            engine = stream._engine
-            stream._seen, stream._rows, stream.dropped = facts["seen"], facts["rows"], facts["dropped"]
-            engine.clock, engine.place = facts["clock"], facts["place"]
+            engine, course = stream._engine, stream._course
+            course.seen, course.rows, stream.dropped = facts["seen"], facts["rows"], facts["dropped"]
+            course.clock, course.place = facts["clock"], facts["place"]
             if stream._totals is not None:
                 stream._totals.from_json(facts["totals"])
             engine.given = {tuple(tuple(v) if isinstance(v, list) else v for v in k): facts["place"] for k in s.given}
