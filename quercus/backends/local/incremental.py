@@ -32,12 +32,12 @@ from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
 from quercus.kernels import match
-from quercus.kernels.match import SLACK
 from quercus.kernels.route import Router
 from quercus.plan import Plan
 from quercus.result import Matches
 
 BEGIN, END = -(2**63), 2**63 - 1  # before every time, after every time
+_SLACK = match.SLACK  # events that may be out of the window before a sweep
 _STREAM = "stream"  # what a plan keeps for its next streams
 _STRINGS = 16_384  # strings that may be known beyond those of kept events
 _NONE = np.empty(0, np.int64)
@@ -321,14 +321,14 @@ class Engine:
     def sweep(self) -> None:
         """Let go of events that no buffer holds, where they are many."""
         self._commit(everywhere=True)
-        if len(self.history) > 4 * self.course.live + 16 * SLACK:
+        if len(self.history) > 4 * self.course.live + 16 * _SLACK:
             self.history.keep(self.kept())
 
     def _purge(self) -> None:
         """Let go of what no later match can see; of keys that had no event, now and then."""
         if self.clock == END:
             return
-        sweep = self.matcher.events > 2 * self.course.live + SLACK
+        sweep = self.matcher.events > 2 * self.course.live + _SLACK
         self._commit(everywhere=sweep)
         if not self.count:
             self.history.purge(ts=self._least_ts)
@@ -337,7 +337,7 @@ class Engine:
         if sweep:
             if len(self.labels) > 2 * self.course.live + _STRINGS:
                 self.labels.forget(self.matcher)
-            if len(self.history) > 4 * self.course.live + 16 * SLACK or (self.own_positions and self.count):
+            if len(self.history) > 4 * self.course.live + 16 * _SLACK or (self.own_positions and self.count):
                 self.history.keep(self.kept())
             if self.given and self.history.pieces:
                 first = self.history.pieces[0].first
