@@ -321,6 +321,7 @@ cdef struct Part:           # a view's part for one choice of values of the matc
 
 cdef struct Sub:            # a sub-query and its view
     int strategy
+    bint sparse             # only what decides whether there is a result is kept: ends and starts
     bint loose              # in no order with all that is bound before
     bint flags              # whether an interval is empty is all that is asked
     int flat                # bound inside an interval from scratch

@@ -208,6 +208,7 @@ cdef class Matcher:
             s.ends, s.firsts, s.lasts = self._ints(spec.ends), self._ints(spec.firsts), self._ints(spec.lasts)
             s.hints = <Py_ssize_t*> self._alloc(2 * (s.firsts.n + s.lasts.n) * sizeof(Py_ssize_t))
             s.slots, s.distinct, s.loose = self._ints(spec.slots), self._ints(spec.distinct), spec.loose
+            s.sparse = spec.sparse
             s.preds, s.negs = self._ints(spec.preds), self._ints(spec.negations)
             s.tie_slots, s.tie_cols = self._ints([k for k, _ in spec.ties]), self._ints([c for _, c in spec.ties])
             s.floor_of = s.left = INT64_MIN

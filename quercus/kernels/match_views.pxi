@@ -227,11 +227,20 @@ cdef void drop_inside(Machine* m, Sub* sub, Stretches* s, Py_ssize_t at_) noexce
 
 cdef int store(Machine* m, Flat* f) noexcept nogil:
     """A result of a sub-query is bound: keep it."""
+    cdef Ints* slots = &m.subs[f.sub].end_slots[f.sub_end]
+    cdef int64_t start = INT64_MAX, end = INT64_MIN, pos
+    cdef int i
+    for i in range(slots.n):
+        pos = pos_of(m, slots.v[i])
+        start, end = min(start, pos), max(end, pos)
+    return keep(m, f, end, start)
+
+
+cdef int keep(Machine* m, Flat* f, int64_t end, int64_t start) noexcept nogil:
     cdef Sub* sub = &m.subs[f.sub]
     cdef Ints* slots = &sub.end_slots[f.sub_end]
     cdef Records* r = f.into
-    cdef Py_ssize_t cap, width = 2 + slots.n
-    cdef int64_t start = INT64_MAX, end = INT64_MIN, pos
+    cdef Py_ssize_t cap, width = 2 + sub.slots.n
     cdef void* p
     cdef int i
     if r.n + width > r.cap:
@@ -244,9 +253,7 @@ cdef int store(Machine* m, Flat* f) noexcept nogil:
         if m.view_bytes + m.state > m.max_state:
             m.grew = f.sub
             return -7
-    for i in range(slots.n):
-        pos = pos_of(m, slots.v[i])
-        start, end = min(start, pos), max(end, pos)
+    for i in range(sub.slots.n):
         r.v[r.n + 2 + i] = m.bufs[m.slot_buf[slots.v[i]]].base + m.cur[slots.v[i]]
     r.v[r.n], r.v[r.n + 1] = end, start
     r.n += width
@@ -279,6 +286,28 @@ cdef int results_of_end(Machine* m, Sub* sub, int end, Py_ssize_t e, int64_t lo,
     return search(m, f, 1, &b)
 
 
+cdef int latest_of_end(Machine* m, Sub* sub, int end, Py_ssize_t e, int64_t lo, Records* into) noexcept nogil:
+    """Of results that end with an event, the one that starts last: kept if none that ended before starts as late."""
+    cdef int64_t start = INT64_MIN, least = into.v[into.n - 1] + 1 if into.n else lo
+    cdef int i, r
+    cdef Flat* f = &m.flats[sub.ends.v[end]]
+    lo = max(lo, least)
+    while True:
+        r = results_of_end(m, sub, end, e, lo, NULL)
+        if r < 0:
+            return r
+        if r == 0:
+            break
+        start = INT64_MAX
+        for i in range(sub.end_slots[end].n):
+            start = min(start, pos_of(m, sub.end_slots[end].v[i]))
+        lo = start + 1
+    if start == INT64_MIN:
+        return 0
+    f.into = into
+    return keep(m, f, m.bufs[sub.lasts.v[end]].pos[e], start)
+
+
 cdef int extend(Machine* m, Sub* sub, int64_t lo, int64_t beyond, int64_t hi, Records* into) noexcept nogil:
     """Results that start at `lo` or later and end after `beyond`, at `hi` at the latest, by end. Without `into`: 1 for the first one."""
     cdef Py_ssize_t next_[16]
@@ -298,7 +327,7 @@ cdef int extend(Machine* m, Sub* sub, int64_t lo, int64_t beyond, int64_t hi, Re
                     best, least = i, pos
         if best < 0:
             return 0
-        r = results_of_end(m, sub, best, next_[best], lo, into)
+        r = results_of_end(m, sub, best, next_[best], lo, into) if into == NULL or not sub.sparse else latest_of_end(m, sub, best, next_[best], lo, into)
         if r != 0:
             sub.found_end = best
             return r
@@ -523,6 +552,8 @@ cdef int has_result(Machine* m, Way* way, Bounds* scope) noexcept nogil:
         record -= 2 + sub.slots.n
         m.compared += 1
         if record[1] < lo:
+            if sub.sparse:  # who ended before starts before
+                return 0
             continue
         if sub.preds.n == 0 and sub.negs.n == 0 and scope.neg < 0:
             return 1

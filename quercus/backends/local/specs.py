@@ -131,6 +131,7 @@ class SubSpec:
     ties: list[tuple[int, int]] = field(factory=list)  # (slot, column) of the match, whose values choose a part
     preds: list[int] = field(factory=list)  # of a negated one: what a result must meet beside
     negations: list[int] = field(factory=list)
+    sparse: bool = False  # of a negated one: of results with the same end, only the latest start is kept
     loose: bool = False  # in no order with all that is bound before
     flags: bool = False  # only whether an interval is empty is kept
     source: t.Nest | t.Negation | None = None  # of the plan

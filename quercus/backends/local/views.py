@@ -105,6 +105,8 @@ def lower(c: Compiler, body: Flat, seen: Names, g: FlatNegation, *, barred: bool
     )
     sub.preds, sub.negations = c.conditions(beside, names, seen)
     sub.flags = g.strategy == "passive" and not (sub.preds or sub.negations or barred)
+    if g.strategy == "balanced" and not (sub.preds or sub.negations or barred):
+        sub.sparse, sub.slots = True, []
     return WaySpec("view", number, sub=made)
 
 
