@@ -449,7 +449,7 @@ def test_nested_strategies_are_taken(nested: str) -> None:
     [g] = [n.negation for n in t.walk(plan.tree.root) if isinstance(n, t.Reject)] or [
         g for n in t.walk(plan.tree.root) if isinstance(n, t.Stack) for s in n.steps for g in s.negations
     ]
-    assert g.strategy == nested
+    assert g.strategy == ("index" if nested == "rewrite" else nested)
 
 
 # Alternatives and cost ------------------------------------------------------------------------------------------------

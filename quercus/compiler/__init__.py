@@ -8,7 +8,7 @@ from attrs import evolve
 
 from quercus.compiler.aggregates import aggregation
 from quercus.compiler.bind import bind
-from quercus.compiler.nested import STRATEGIES
+from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
 from quercus.compiler.parse import parse_query
 from quercus.compiler.pipeline import Fired, apply, rewrite
 from quercus.compiler.planner import Built, plan_tree
@@ -37,7 +37,8 @@ def compile(
     """Compile a query to a plan, or raise `QueryError` with the place and what to do.
 
     `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries
-    run; "iterative" searches every negated one match by match. `without` names rewrite rules to leave out.
+    run: rewrite, index, iterative, aggressive, passive, balanced, or auto (docs/nested.md). `without` names rewrite
+    rules to leave out.
 
     >>> import quercus as qc
     >>> plan = qc.compile("PATTERN SEQ(A a, B b, a.x = b.x) WITHIN 1 min", qc.Schema({"x": "int64"}))
@@ -57,10 +58,12 @@ def compile(
         raise QueryError("E702", f"without is a {type(without).__name__}", hint="give names of rules")
     without = (without,) if isinstance(without, str) else tuple(str(n) for n in without)
     bound = bind(parse_query(text), schema)
-    query, fired = rewrite(bound, without=without)
+    options = Options(shape, nested, without, stats)
+    left_out = _left_out(options)
+    query, fired = rewrite(bound, without=left_out)
     tree, built = plan_tree(query, schema, stats, shape, nested)
-    if "distribute_or" not in without:
-        other = _distributed(query, schema, stats, shape, nested, without)
+    if "distribute_or" not in left_out:
+        other = _distributed(query, schema, stats, shape, nested, left_out)
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
@@ -68,7 +71,6 @@ def compile(
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    options = Options(shape, nested, without, stats)
     return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged)
 
 
@@ -83,11 +85,16 @@ def plan_again(plan: Plan, observed: Observed) -> Plan:
     tree, built = plan_tree(q, plan.schema, None, asked.shape, asked.nested, observed)
     fired = tuple(f for f in plan.fired if f.rule != "distribute_or")
     if "distribute_or" not in asked.without and any(isinstance(e, p.Or) for e in p.walk(q.pattern)):
-        other = _distributed(q, plan.schema, None, asked.shape, asked.nested, asked.without, observed)
+        other = _distributed(q, plan.schema, None, asked.shape, asked.nested, _left_out(asked), observed)
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", q, other[0]),)
             q, tree, built = other
     return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
+
+
+def _left_out(options: Options) -> tuple[str, ...]:
+    """The rules that are not applied: those named, and those that a strategy cannot do with."""
+    return (*options.without, *(FLATTENING if options.nested in APART else ()))
 
 
 def _distributed(

@@ -60,6 +60,8 @@ def _words(a: Actual) -> Iterator[str]:
     if a.methods:
         searched = f" ({a.searched:,} by search)" if a.searched else ""
         yield "by " + " and ".join(a.methods) + searched
+    if a.asked is not None:
+        yield f"intervals {a.asked:,} ({a.hits:,} at hand), results {a.results:,}"
     if a.compared is not None:
         yield f"compared {a.compared:,}"
     if a.bound is not None:

@@ -1,17 +1,32 @@
-"""How a negated sub-query is answered: which strategies fit it, and which is chosen."""
+"""How sub-queries are answered: which strategies fit them, and which is chosen (docs/nested.md).
+
+A negated one gets its strategy where it is planned; the positive ones theirs when the whole tree is there, from the
+root down: a sub-query inside another one depends on how that one is answered.
+"""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
+from attrs import evolve
+
+from quercus.compiler import view_cost
 from quercus.errors import LimitExceeded
 from quercus.ir import exists
 from quercus.ir import expr as x
 from quercus.ir import tree as t
-from quercus.ir.flat import flatten_body
+from quercus.ir.flat import Flat, flatten_body
 from quercus.ir.tree import Strategy
 
-STRATEGIES = ("iterative", "aggressive", "passive", "balanced", "index")
+STRATEGIES = ("iterative", "aggressive", "passive", "balanced", "index", "rewrite")
+APART = ("iterative", "aggressive", "passive", "balanced")  # those that keep a sub-query apart from the match around
+FLATTENING = ("flatten_seq", "flatten_and")  # the rules that leave no sub-query where order alone says the same
+
+JOINED = "a join keeps its composites"
+SETS = "its sets are completed with the match around it"
+ALONE = "nothing else is bound before it"
+LAST = "its last event begins the search for what is around it"
+EVENTS = "bound event by event with the match around it"
 
 
 def choose_strategy(
@@ -22,20 +37,107 @@ def choose_strategy(
     `where` ties the body to the match, whose variables are `names`.
     """
     try:
-        ways = [exists.way_of(f, around) for f in flatten_body(body, where, names)]
+        bodies = flatten_body(body, where, names)
     except LimitExceeded:
-        ways = [exists.Way("search", "its ORs can be taken in too many ways")]
-    obstacle = next((w.reason for w in ways if w.method == "search"), None)
+        return "iterative", "its ORs can be taken in too many ways"
+    obstacle = next((w.reason for b in bodies if (w := exists.way_of(b, around)).method == "search"), None)
     leaf = obstacle is None and isinstance(body, t.Buffer)
     if leaf and asked != "iterative":
         return "index", "a leaf: one search"
-    if asked in ("auto", "index"):
-        return ("index", "existence alone decides") if obstacle is None else ("iterative", obstacle)
-    return cast("Any", asked), "asked for"
+    if asked == "iterative":
+        return "iterative", "asked for"
+    if asked in APART:
+        return _view(bodies, cast("Any", asked))
+    if obstacle is None:
+        return "index", "existence alone decides"
+    return "iterative", obstacle
+
+
+def _view(bodies: tuple[Flat, ...], asked: Strategy) -> tuple[Strategy, str]:
+    """A view, where results can be found from their last event on."""
+    if any(exists.is_counted(b) for f in bodies for b in f.buffers):
+        return "iterative", exists.COUNTED
+    return asked, "asked for"
+
+
+# Positive sub-queries -------------------------------------------------------------------------------------------------
+
+
+def settle(n: t.Node, asked: str) -> t.Node:
+    """The tree with a strategy for each positive sub-query."""
+    return _settle(n, asked, None, joined=False)
+
+
+def _settle(n: t.Node, asked: str, around: Strategy | None, *, joined: bool) -> t.Node:
+    """`around`: how the sub-query that this is the root of is answered. `joined`: an operator above is a join."""
+    match n:
+        case t.Stack():
+            last = n.steps[-1] if n.op == "SEQ" and around in ("aggressive", "passive", "balanced") else None
+            alone = all(isinstance(s.component, t.Nest) or _is_set(s.component) for s in n.steps)
+            steps = []
+            for s in n.steps:
+                reason = JOINED if joined else LAST if s is last else ALONE if alone and s is n.steps[-1] else None
+                steps.append(
+                    evolve(
+                        s,
+                        component=_component(s.component, asked, around, reason, joined=joined),
+                        negations=tuple(_negation(g, asked, 2 * n.estimate.rows) for g in s.negations),
+                    )
+                )
+            return evolve(n, steps=tuple(steps))
+        case t.Join():
+            return evolve(
+                n,
+                left=_component(n.left, asked, around, JOINED, joined=True),
+                right=_component(n.right, asked, around, JOINED, joined=True),
+            )
+        case t.Union():
+            return evolve(n, branches=tuple(_settle(b, asked, around, joined=joined) for b in n.branches))
+        case t.Reject():
+            source = _settle(n.source, asked, around, joined=joined)
+            return evolve(n, source=source, negation=_negation(n.negation, asked, n.source.estimate.rows))
+        case t.Test() | t.Combine():
+            return evolve(n, source=_settle(n.source, asked, around, joined=joined))
+        case t.Nest():
+            return _component(n, asked, around, None, joined=joined)
+        case _:
+            return n
+
+
+def _negation(g: t.Negation, asked: str, asks: float) -> t.Negation:
+    """A negation of an operator that asks so often; where no index fits, and none was asked for, by cost."""
+    if asked in ("auto", "rewrite") and g.strategy == "iterative" and _can_be_viewed(g.body):
+        search, view = view_cost.searched(g.body, asks), view_cost.viewed(g.body, asks)
+        if view < search:
+            g = evolve(g, strategy="balanced", reason=f"{g.reason}; a view costs less than to search each time")
+    flat = g.strategy == "index"  # its leaves are searched one by one
+    return evolve(g, body=_settle(g.body, "rewrite" if flat else asked, g.strategy, joined=False))
+
+
+def _can_be_viewed(body: t.Node) -> bool:
+    leaves = [n for n in t.positive(body) if isinstance(n, t.Buffer)]
+    unions = any(isinstance(n, t.Union) for n in t.positive(body))
+    return len(leaves) > 1 and not unions and not any(exists.is_counted(b) for b in leaves)
+
+
+def _is_set(n: t.Node) -> bool:
+    return isinstance(n, t.Buffer) and n.kleene and n.most is None
+
+
+def _component(n: t.Node, asked: str, around: Strategy | None, reason: str | None, *, joined: bool) -> t.Node:
+    """A component of an operator; with a reason, a sub-query is bound with the match around it."""
+    if not isinstance(n, t.Nest):
+        return _settle(n, asked, around, joined=joined)
+    if reason is None and any(isinstance(b, t.Buffer) and b.kleene for b in t.positive(n.source)):
+        reason = SETS
+    strategy, why = ("rewrite", reason) if reason is not None else positive_strategy(asked)
+    inside = around if strategy == "rewrite" else strategy
+    source = _settle(n.source, asked, cast("Any", inside), joined=joined)
+    return evolve(n, source=source, strategy=cast("Any", strategy), reason=why)
 
 
 def positive_strategy(asked: str) -> tuple[Strategy, str]:
     """How the results of a positive sub-query are come by: they are needed one by one, so that no index can answer."""
     if asked in ("auto", "index"):
-        return "iterative", "bound with the match around it, inside its neighbours"
+        return "rewrite", EVENTS
     return cast("Any", asked), "asked for"

@@ -17,7 +17,7 @@ from quercus.compiler.arrange import ANY, Arranged, Arranger, implied
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.effort import Component
 from quercus.compiler.homes import inner_conjuncts, without_conditions
-from quercus.compiler.nested import choose_strategy, positive_strategy
+from quercus.compiler.nested import APART, choose_strategy, settle
 from quercus.compiler.pipeline import bottom_up
 from quercus.compiler.rules.and_kleene_orders import and_kleene_orders
 from quercus.compiler.scope import Placed, inner_negations, negations
@@ -75,6 +75,7 @@ def plan_tree(
         built = Built(t.Empty(q.empty, t.Estimate()), 0.0, "stack")
     else:
         built = planner.root(q.pattern, q.where, (), postpone=())
+        built = evolve(built, node=settle(built.node, nested))
     purge = f"events older than {text.window(q.window)} before the newest"
     tree = t.Tree(
         root=built.node,
@@ -235,8 +236,7 @@ class _Planner:
             unions = frozenset(n.number for n in t.positive(built.node) if isinstance(n, t.Union))
             node = built.node
             if not isinstance(node, t.Buffer):
-                strategy, reason = positive_strategy(self.nested)
-                node = t.Nest(node, strategy, reason, t.Estimate(built.rows, 0.0))
+                node = t.Nest(node, "rewrite", "", t.Estimate(built.rows, 0.0))
             components.append(Component(node, built.rows, inside, built.shape, unions))
         here = [k for k in crossing if x.variables(k.expr) <= own and not x.has_group_call(k.expr)]
         local = [n for n in pending if n.needs is not None and n.needs <= own]
@@ -252,7 +252,9 @@ class _Planner:
             whole=whole,
             partition_by=self.q.partition_by,
         )
-        arrangement = arranger.choose(self.shape, listing=whole and self.model.observed is None)
+        apart = self.nested in APART and any(isinstance(c.node, t.Nest) for c in components)
+        shape = "stack" if apart and self.shape == "auto" else self.shape
+        arrangement = arranger.choose(shape, listing=whole and self.model.observed is None)
         return Built(
             arrangement.node,
             arrangement.rows,

@@ -28,7 +28,10 @@ class Actual:
     found: int | None = None  # existence tests that found a match, so that the match around it was none
     methods: tuple[str, ...] = ()  # how a negation was answered
     searched: int = 0  # existence tests that an index could have answered, but was not worth building yet
-    bytes: int | None = None  # of a leaf: its events and columns; of a join: the most that it held
+    asked: int | None = None  # intervals that the results of a sub-query were asked for in
+    hits: int = 0  # ... that its view held already
+    results: int = 0  # that were found for them
+    bytes: int | None = None  # of a leaf: its events and columns; of a join or a view: the most that it held
     shared: bool = False  # the buffer is another leaf's too
     matches: int | None = None  # of the root: the answer
     note: str = ""

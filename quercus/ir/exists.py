@@ -95,7 +95,7 @@ def way_of(body: Flat, around: Around) -> Way:
     left = [e for e in inner if e not in implied and not around.holds(e)]
     if not left and _is_free(body):
         tested = tuple(k for k in ties if not around.holds(k.equality))
-        if len(body.buffers) > 1 or _counted(body.buffers[0]):
+        if len(body.buffers) > 1 or is_counted(body.buffers[0]):
             return Way("jumps", ties=tested)
         return Way("key" if tested else "next", ties=tested)
     return _latest(body, ties, inner, around)
@@ -107,7 +107,7 @@ def _latest(body: Flat, ties: list[Tie], inner: list[x.Expr], around: Around) ->
         classes.setdefault(k.outer, []).append(k)
     kept = [c for c in classes.values() if not all(around.holds(k.equality) for k in c)]
     ends = tuple(b.var for b in body.buffers if not any((b.var, v) in body.before for v in body.variables))
-    if any(_counted(b) for b in body.buffers):
+    if any(is_counted(b) for b in body.buffers):
         return Way("search", COUNTED)
     if around.barred & {name for b in body.buffers for name in b.accepts}:
         return Way("search", BARRED)
@@ -129,13 +129,19 @@ def _depends(body: Flat) -> str | None:
     """Why what is inside a body depends on more than the scope and a key."""
     if body.tests:
         return WHOLE
-    for g in body.negations:
-        groups = (*g.scope.after, *g.scope.before)
-        if g.scope.left or g.scope.right or any(not set(k) <= body.variables for k in groups):
-            return BORDER
-        if not _names(g) <= body.variables:
-            return NAMES
-    return None
+    return next((reason for g in body.negations if (reason := depends(g, body.variables))), None)
+
+
+def depends(g: FlatNegation, own: frozenset[str]) -> str | None:
+    """Why a negation inside a body depends on more than the body's own variables."""
+    if g.scope.left or g.scope.right or any(not set(k) <= own for k in (*g.scope.after, *g.scope.before)):
+        return BORDER
+    return None if _names(g) <= own else NAMES
+
+
+def tie_of(e: x.Expr, own: frozenset[str]) -> list[Tie]:
+    """What a conjunct ties to single events of the match, if that is all it says."""
+    return _tie(e, own, frozenset()) or []
 
 
 def _names(g: FlatNegation) -> set[str]:
@@ -174,7 +180,7 @@ def _says_nothing(e: x.Expr, body: Flat) -> bool:
     """Agreement of one event with itself, or of the match's variables among themselves."""
     if not isinstance(e, x.Same):
         return False
-    counted = {b.var for b in body.buffers if _counted(b)}
+    counted = {b.var for b in body.buffers if is_counted(b)}
     mine = [c.var for c in e.columns if c.var in body.variables]
     return not mine or (len(e.columns) == 1 and mine[0] not in counted)
 
@@ -203,7 +209,7 @@ def _is_free(body: Flat) -> bool:
     """Whether nothing but order ties the leaves together: then the first event of each, in turn, is the best choice."""
     if body.negations:
         return False
-    counted = {b.var for b in body.buffers if _counted(b)}
+    counted = {b.var for b in body.buffers if is_counted(b)}
     if any(len(covered) > 1 or covered & counted for covered, _ in body.windows):
         return False
     for i, a in enumerate(body.buffers):
@@ -216,5 +222,6 @@ def _is_free(body: Flat) -> bool:
     return True
 
 
-def _counted(b: t.Buffer) -> bool:
+def is_counted(b: t.Buffer) -> bool:
+    """Whether a leaf stands for a set of n events."""
     return b.kleene and b.most is not None

@@ -32,6 +32,15 @@ class FlatNegation:
 
 
 @frozen
+class FlatNest:
+    """A positive sub-query of an alternative. What it says is also said in the alternative around it."""
+
+    flat: Flat
+    strategy: t.Strategy
+    source: t.Nest | None = field(default=None, eq=False, repr=False)  # of the plan
+
+
+@frozen
 class Flat:
     """One alternative. `before` holds every ordered pair of variables, not only neighbours."""
 
@@ -42,6 +51,7 @@ class Flat:
     tests: tuple[x.Expr, ...] = ()
     negations: tuple[FlatNegation, ...] = ()
     choices: tuple[tuple[int, int], ...] = ()
+    nests: tuple[FlatNest, ...] = ()
 
     @property
     def variables(self) -> frozenset[str]:
@@ -73,8 +83,10 @@ def _flatten(n: t.Node, outer: frozenset[str]) -> list[Flat]:
             return [_reject(f, (n.negation,), outer) for f in _flatten(n.source, outer)]
         case t.Test():
             return [_test(f, _tested(f, n.where, outer)) for f in _flatten(n.source, outer)]
-        case t.Combine() | t.Nest():
+        case t.Combine():
             return _flatten(n.source, outer)
+        case t.Nest():
+            return [evolve(f, nests=(FlatNest(f, n.strategy, n),)) for f in _flatten(n.source, outer)]
         case t.Empty():
             return []
         case _:
@@ -111,6 +123,7 @@ def _join(parts: Iterable[Flat], op: str) -> Flat:
             joined.tests + f.tests,
             joined.negations + f.negations,
             joined.choices + f.choices,
+            joined.nests + f.nests,
         )
     return joined
 

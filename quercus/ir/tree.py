@@ -17,7 +17,7 @@ from quercus.ir.expr import Column, Expr
 from quercus.ir.pattern import Aggregate, KeyClass, Output, Window
 
 Shape = Literal["left", "right", "bushy", "inner", "stack", "mixed"]
-Strategy = Literal["iterative", "aggressive", "passive", "balanced", "index"]
+Strategy = Literal["iterative", "aggressive", "passive", "balanced", "index", "rewrite"]
 
 
 @frozen

@@ -66,6 +66,7 @@ cdef struct Buf:
     Py_ssize_t n
     Py_ssize_t lo
     Py_ssize_t hi
+    Py_ssize_t base         # of a stream: events that were before the first one here
 
 cdef struct Col:
     const int64_t* i
@@ -128,6 +129,8 @@ cdef struct Level:
     Reach* reach
     Py_ssize_t hint_lo
     Py_ssize_t hint_hi
+    int sub                 # a sub-query whose results are bound here, each as a whole, or -1
+    bint early              # ... by a view whose greatest interval is known before: nothing else of it is still to be bound
     int64_t compared        # of all runs: candidates, and those that passed
     int64_t bound
     Sieves sieves
@@ -225,7 +228,16 @@ cdef struct Join:           # a node of a tree of joins: composites by reference
     int64_t most            # bytes of the composites held at once
     int64_t nanoseconds
 
+cdef struct Records:        # numbers, some to a record
+    int64_t* v
+    Py_ssize_t n
+    Py_ssize_t cap
+
 cdef struct Flat:
+    Records* into           # where the results of a sub-query go, or NULL
+    int sub                 # ... of which one, or -1
+    int sub_end             # ... and by which of its ends
+    int hold                # the first level that binds a sub-query, where a match waits for the others of its first event; or 0
     int n_levels
     Level* levels
     Ints sets               # + and *
@@ -286,7 +298,60 @@ cdef struct Group:
     Ints sets
 
 cdef enum:                  # how a body of a negation is answered
-    BY_SEARCH, BY_JUMPS, BY_LATEST
+    BY_SEARCH, BY_JUMPS, BY_LATEST, BY_VIEW
+
+cdef enum:                  # how the results of a sub-query are come by
+    ITERATIVE, AGGRESSIVE, PASSIVE, BALANCED
+
+cdef struct Stretch:        # a view interval: what starts and ends in it is there
+    int64_t lo              # positions, inclusive
+    int64_t hi
+    Records records         # (end, start, events) each, by end
+    Py_ssize_t head         # where the first one that counts begins
+
+cdef struct Stretches:      # none inside another: sorted by both ends
+    Stretch* v
+    Py_ssize_t n
+    Py_ssize_t cap
+
+cdef struct Part:           # a view's part for one choice of values of the match around
+    int64_t* key
+    Stretches known
+    Stretches full          # of flags: intervals with a result
+
+cdef struct Sub:            # a sub-query and its view
+    int strategy
+    bint sparse             # only what decides whether there is a result is kept: ends and starts
+    bint loose              # in no order with all that is bound before
+    bint flags              # whether an interval is empty is all that is asked
+    int flat                # bound inside an interval from scratch
+    Ints ends               # the same, once for each event that can be its last: that is bound first
+    Ints firsts             # buffers of events that can be first
+    Ints lasts
+    Py_ssize_t* hints
+    Ints slots              # what a result binds
+    Ints* end_slots         # ... in each of `ends`, then in `flat`
+    Ints distinct           # pairs of slots with different events
+    Ints preds              # of a negated one: what a result must meet beside
+    Ints negs
+    Ints tie_slots          # whose values choose the part
+    Ints tie_cols
+    Part* parts
+    Py_ssize_t n_parts
+    Py_ssize_t cap_parts
+    int64_t* table          # hash -> part + 1
+    int64_t mask
+    Records found           # of one interval, for `iterative`
+    int found_end           # the end by which the last search found a result
+    int64_t floor           # no later interval begins before this position
+    int64_t floor_of        # ... as long as this is the event that is bound first
+    int64_t left            # where the greatest interval of the matches at hand begins, or INT64_MIN
+    int64_t sweep           # bytes at which old parts are looked for
+    int64_t asked           # of all runs: intervals asked for, those that were there, results found, most bytes
+    int64_t hits
+    int64_t results
+    int64_t bytes
+    int64_t most
 
 cdef enum:                  # when an index that must be built is: never, when searches have cost as much, at the first test
     BUILD_NEVER, BUILD_PAID, BUILD_AT_ONCE
@@ -330,6 +395,7 @@ cdef struct Way:            # how one body of a negation is answered
     Jump* jumps             # of each level
     int n_ends
     End* ends
+    int sub
     int64_t searched        # of all runs: how often there was a search
 
 cdef struct Neg:
@@ -388,6 +454,13 @@ cdef struct Machine:         # one query over its buffers: what every function o
     int n_negs
     Keys* keys
     int n_keys
+    Sub* subs
+    int n_subs
+    int trigger             # the slot that is bound first, or -1
+    int64_t segment         # of a stream
+    int64_t view_bytes
+    Records held            # matches that wait for their sub-queries
+    bint released
     int build_indexes
     Flat* flats
     int n_flats

@@ -32,7 +32,7 @@ DEF STACK = 48
 DEF WIDE = 8        # rows written at once, whether there are as many or not: what is too much is written over
 
 # What the matcher answers when it cannot go on.
-OK, STOPPED, TOO_MANY, TOO_LONG, TOO_LARGE, NO_MEMORY, TOO_MUCH_STATE = 0, -1, -2, -3, -4, -5, -6
+OK, STOPPED, TOO_MANY, TOO_LONG, TOO_LARGE, NO_MEMORY, TOO_MUCH_STATE, TOO_MUCH_VIEW = 0, -1, -2, -3, -4, -5, -6, -7
 MAX_CLIQUE = 8192
 STACK_DEPTH = STACK
 
@@ -53,6 +53,7 @@ include "match_release.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
 include "match_exists.pxi"
+include "match_views.pxi"
 include "match_chain.pxi"
 include "match_trail.pxi"
 include "match_order.pxi"
@@ -130,6 +131,7 @@ cdef class Matcher:
         self.m.flats = <Flat*> self._alloc(len(program.flats) * sizeof(Flat))
         for i, f in enumerate(program.flats):
             self._flat(&self.m.flats[i], f)
+        self._subs(program.subs)
 
     cdef _flat(self, Flat* f, source):
         cdef int j, k
@@ -140,12 +142,14 @@ cdef class Matcher:
             f.levels[j].below, f.levels[j].above = self._ints(level.below), self._ints(level.above)
             f.levels[j].after, f.levels[j].before = self._ints(level.after), self._ints(level.before)
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
-            f.levels[j].negs = self._ints(level.negations)
+            f.levels[j].negs, f.levels[j].sub = self._ints(level.negations), level.sub
+            f.levels[j].early = level.early
             f.levels[j].sieves, f.levels[j].sifted = self._sieves(level.sieves), level.sifted
             f.levels[j].n_reach = len(level.reach)
             f.levels[j].reach = <Reach*> self._alloc(len(level.reach) * sizeof(Reach))
             for k, (win, slots) in enumerate(level.reach):
                 f.levels[j].reach[k].win, f.levels[j].reach[k].slots = win, self._ints(slots)
+        f.hold = next((j for j, level in enumerate(source.levels) if level.sub >= 0), 0) if any(k.early for k in source.levels) else 0
         f.sets, f.counted = self._ints(source.sets), self._ints(source.counted)
         f.negs, f.tests = self._ints(source.negations), self._ints(source.tests)
         f.outs, f.out_sets, f.slots = self._ints(source.outs), self._ints(source.out_sets), self._ints(source.slots)
@@ -192,6 +196,27 @@ cdef class Matcher:
             and not last.distinct and not last.negations and last.previous < 0 and last.following < 0 and last.sifted == len(last.preds)
         )
         f.plain_last = f.sifted_last and not last.preds
+
+    cdef _subs(self, specs):
+        cdef int i, j
+        cdef Sub* s
+        self.m.n_subs, self.m.trigger = len(specs), -1
+        self.m.subs = <Sub*> self._alloc(self.m.n_subs * sizeof(Sub))
+        for i, spec in enumerate(specs):
+            s = &self.m.subs[i]
+            s.strategy, s.flags, s.flat = ("iterative", "aggressive", "passive", "balanced").index(spec.strategy), spec.flags, spec.flat
+            s.ends, s.firsts, s.lasts = self._ints(spec.ends), self._ints(spec.firsts), self._ints(spec.lasts)
+            s.hints = <Py_ssize_t*> self._alloc(2 * (s.firsts.n + s.lasts.n) * sizeof(Py_ssize_t))
+            s.slots, s.distinct, s.loose = self._ints(spec.slots), self._ints(spec.distinct), spec.loose
+            s.sparse = spec.sparse
+            s.preds, s.negs = self._ints(spec.preds), self._ints(spec.negations)
+            s.tie_slots, s.tie_cols = self._ints([k for k, _ in spec.ties]), self._ints([c for _, c in spec.ties])
+            s.floor_of = s.left = INT64_MIN
+            collecting = [*spec.ends, *([spec.flat] if spec.collects else [])]
+            s.end_slots = <Ints*> self._alloc(len(collecting) * sizeof(Ints))
+            for j, number in enumerate(collecting):
+                s.end_slots[j] = self._ints(spec.end_slots[j])
+                self.m.flats[number].sub, self.m.flats[number].sub_end = i, j
 
     cdef _joins(self, Flat* f, nodes):
         cdef int j, k, side
@@ -347,8 +372,8 @@ cdef class Matcher:
         cdef Way* r = <Way*> self._alloc(len(ways) * sizeof(Way))
         cdef int i, j
         for i, w in enumerate(ways):
-            r[i].method = BY_LATEST if w.method == "latest" else BY_SEARCH if w.method == "search" else BY_JUMPS
-            r[i].flat = w.flat
+            r[i].method = {"latest": BY_LATEST, "search": BY_SEARCH, "view": BY_VIEW}.get(w.method, BY_JUMPS)
+            r[i].flat, r[i].sub = w.flat, w.sub
             r[i].jumps = <Jump*> self._alloc(len(w.jumps) * sizeof(Jump))
             for j, jump in enumerate(w.jumps):
                 r[i].jumps[j] = self._jump(jump)
@@ -392,6 +417,12 @@ cdef class Matcher:
         give(self._scratch, self._scratch_size)
         if self.m.negs != NULL:
             forget_indexes(&self.m)
+        if self.m.subs != NULL:
+            for i in range(self.m.n_subs):
+                free(self.m.subs[i].parts)
+                free(self.m.subs[i].table)
+                free(self.m.subs[i].found.v)
+        free(self.m.held.v)
         if self._pool is not None:
             for address in self._pool:
                 free(<void*> address)
@@ -453,6 +484,7 @@ cdef class Matcher:
                     for i in range(self.m.n_bufs):
                         self.m.bufs[i].lo = segments[i, k]
                         self.m.bufs[i].hi = segments[i, k + 1]
+                    forget_views(&self.m)
                     status = (
                         join_tree(&self.m, f) if f.n_joins else trail(&self.m, f) if f.trail else
                         chain(&self.m, f) if f.chain else search(&self.m, f, 0, &free_scope)
@@ -469,7 +501,8 @@ cdef class Matcher:
         self.m.n_matches, self.m.max_matches = 0, max_matches
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.compared = self.m.bound = self.m.negation_tests = self.m.ticks = 0
-        self.m.grew = -1
+        self.m.grew, self.m.held.n, self.m.released = -1, 0, False
+        self.m.trigger = f.levels[0].slot if f.n_levels and not f.n_joins and not f.trail else -1
         for i in range(f.n_joins):
             f.joins[i].compared = f.joins[i].built = f.joins[i].most = f.joins[i].nanoseconds = 0
         self.m.outs = <Out*> calloc(f.outs.n + 3 * f.out_sets.n + 1, sizeof(Out))
@@ -539,6 +572,16 @@ cdef class Matcher:
         cdef Neg* g = &self.m.negs[number]
         cdef int i
         return g.tests, g.found, g.compared, [g.ways[i].searched for i in range(g.n_ways)]
+
+    def tally_sub(self, int number):
+        """(intervals asked for, those that were there, results found, bytes held now, most bytes held) of a sub-query's view."""
+        cdef Sub* s = &self.m.subs[number]
+        return s.asked, s.hits, s.results, s.bytes, s.most
+
+    @property
+    def view_bytes(self):
+        """What views hold now."""
+        return self.m.view_bytes
 
     @property
     def grew(self):

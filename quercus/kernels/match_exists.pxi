@@ -4,6 +4,8 @@
 cdef int has_match(Machine* m, Way* way, Bounds* scope) noexcept nogil:
     if way.method == BY_JUMPS:
         return jumps(m, way, scope)
+    if way.method == BY_VIEW:
+        return has_result(m, way, scope)
     if way.method == BY_LATEST and m.build_indexes != BUILD_NEVER:
         return latest(m, way, scope)
     way.searched += 1
@@ -14,6 +16,7 @@ cdef void forget_indexes(Machine* m) noexcept nogil:
     """The buffers have changed: what was built over them goes."""
     cdef int i, j, k
     cdef End* end
+    forget_views(m)
     for i in range(m.n_cols):
         drop_zones(&m.zones[i])
     for i in range(m.n_keys):

@@ -88,6 +88,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
     if k == f.n_levels:
         return complete(m, f, scope)
     level = &f.levels[k]
+    if level.sub >= 0:
+        return hold_match(m, f) if k == f.hold and k and not m.released else bind_results(m, f, k, scope)
     buf = &m.bufs[m.slot_buf[level.slot]]
     b = scope[0]
     narrow(m, level, &b)
@@ -156,6 +158,8 @@ cdef int search(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         m.bound += 1
         level.bound += 1
         r = search(m, f, k + 1, scope)
+        if k == 0 and f.hold and r == 0:
+            r = release(m, f, scope)
         if r != 0:
             if not sifted:
                 level.compared -= hi - 1 - i
@@ -193,7 +197,7 @@ cdef int finish(Machine* m, Flat* f) noexcept nogil:
     for i in range(f.tests.n):
         if not holds(m, f.tests.v[i]):
             return 0
-    return emit(m, f) if f.root else 1
+    return emit(m, f) if f.root else store(m, f) if f.into != NULL else 1
 
 
 cdef void extent(Machine* m, Flat* f) noexcept nogil:

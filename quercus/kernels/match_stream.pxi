@@ -14,6 +14,7 @@ cdef struct Run:            # a buffer's events of one key, from lo to hi
     Py_ssize_t hi
     Py_ssize_t cap
     Py_ssize_t mark         # hi before this batch
+    Py_ssize_t base         # how many events were before the first one that is here
     int64_t* ts
     int64_t* pos
     int64_t* row
@@ -164,7 +165,7 @@ cdef class StreamMatcher(Matcher):
             if self.col_buf[c] == b:
                 s.cols[c] = self._moved(s.cols[c], lo, kept, r.cap, cap)
                 s.valid[c] = <uint8_t*> self._moved_bytes(s.valid[c], lo, kept, r.cap, cap)
-        r.cap, r.lo, r.hi, r.mark = cap, 0, kept, r.mark - lo
+        r.cap, r.lo, r.hi, r.mark, r.base = cap, 0, kept, r.mark - lo, r.base + lo
         return 0
 
     cdef int64_t* _moved(self, int64_t* v, Py_ssize_t lo, Py_ssize_t kept, Py_ssize_t cap, Py_ssize_t new_cap) except NULL:
@@ -315,6 +316,7 @@ cdef class StreamMatcher(Matcher):
             self._make_room(search_)
             with nogil:
                 for k in range(self.chosen.n):
+                    self.m.segment = self.chosen.v[k]
                     status = self._run_segment(search_, f, &self.segs[self.chosen.v[k]])
                     if status < 0:
                         break
@@ -399,9 +401,11 @@ cdef class StreamMatcher(Matcher):
             for i in range(f.n_levels):
                 total += component(&self.m, f, i).hi - component(&self.m, f, i).lo
             if (self.m.last - self.m.first) * 16 >= total:
+                self.m.trigger = f.levels[0].slot
                 self._share_out(f)
                 return chain(&self.m, f)
             f = &self.m.flats[x.flat]
+            self.m.trigger = f.levels[0].slot
         return search(&self.m, f, 0, &free_scope)
 
     cdef void _point(self, Segment* s) noexcept nogil:
@@ -414,7 +418,7 @@ cdef class StreamMatcher(Matcher):
                 abort()
             self.m.bufs[i].ts, self.m.bufs[i].pos, self.m.bufs[i].row = r.ts, r.pos, r.row
             self.m.bufs[i].order_ = r.pos if self.m.by_arrival else r.ts
-            self.m.bufs[i].n, self.m.bufs[i].lo, self.m.bufs[i].hi = r.hi, r.lo, r.hi
+            self.m.bufs[i].n, self.m.bufs[i].lo, self.m.bufs[i].hi, self.m.bufs[i].base = r.hi, r.lo, r.hi, r.base
         for i in range(self.m.n_cols):
             self.m.cols[i].f = <const double*> s.cols[i] if self.col_float[i] else NULL
             self.m.cols[i].i = NULL if self.col_float[i] else s.cols[i]
@@ -482,6 +486,7 @@ cdef class StreamMatcher(Matcher):
             for k in freed:
                 self._free(&self.segs[k])
         if all_:
+            self._purge_views()
             for k in range(self.n_segs):
                 if self.segs[k].live:
                     for j in range(self.m.n_bufs):
@@ -502,12 +507,36 @@ cdef class StreamMatcher(Matcher):
                 else:
                     r.lo = first_above(r.ts, r.lo, r.hi, least_ts, True, r.lo)
             if r.lo == r.hi:
+                r.base += r.hi
                 r.lo = r.hi = 0
             left += r.hi - r.lo
         return left
 
+    cdef int _purge_views(self) except -1:
+        """Let go of what views hold of events that are gone."""
+        cdef int i, j
+        cdef Py_ssize_t k
+        cdef Sub* sub
+        cdef Run* r
+        cdef int64_t least
+        for i in range(self.m.n_subs):
+            sub = &self.m.subs[i]
+            for k in range(sub.n_parts):
+                self.m.segment, least = sub.parts[k].key[0], INT64_MAX
+                if self.segs[self.m.segment].live:
+                    for j in range(self.m.n_bufs):
+                        r = &self.segs[self.m.segment].runs[j]
+                        if r.lo < r.hi:
+                            least = min(least, r.pos[r.lo])
+                purge(&self.m, sub, &sub.parts[k].known, least)
+                purge(&self.m, sub, &sub.parts[k].full, least)
+            self.m.segment = 0
+            if sub.n_parts and sweep(&self.m, sub, INT64_MIN):
+                raise MemoryError()
+        return 0
+
     def undo(self):
-        """Take the batch back."""
+        """Take the batch back, and what was found with its events."""
         cdef Py_ssize_t k
         cdef int i, j
         cdef Segment* s
@@ -518,6 +547,7 @@ cdef class StreamMatcher(Matcher):
                 s.runs[i].hi = s.runs[i].mark
             s.next_pos, s.touched = s.next_before, False
         self.touched.n = 0
+        forget_views(&self.m)
         for j in range(self.n_searches):
             self.searches[j].queue.head, self.searches[j].queue.tail = self.searches[j].queue.head_before, self.searches[j].queue.tail_before
 
@@ -609,6 +639,7 @@ cdef class StreamMatcher(Matcher):
                         if 0 <= s.cols[c][i] < labels.shape[0]:
                             s.cols[c][i] = labels[s.cols[c][i]]
         self.set_constants(np.asarray(constants), None)
+        forget_views(&self.m)  # values of strings choose their parts
 
     def set_constants(self, constants, maps):
         cdef int i

@@ -113,6 +113,11 @@ class Matcher:
                     yield slots
                 return
             step, tree = steps[k], k < len(f.joins)
+            if not tree and step.sub >= 0:
+                for bound in self.results(self.program.subs[step.sub], slots, sets, inside):
+                    if self.sub_holds(step, bound, sets):
+                        yield from bind(k + 1, bound)
+                return
             if tree and step.children is not None:
                 if self.join_holds(f, step, slots):
                     yield from bind(k + 1, slots)
@@ -143,6 +148,26 @@ class Matcher:
             and (level.previous < 0 or slots[level.previous].place < e.place)
             and (level.following < 0 or e.place < slots[level.following].place)
             and all(self.fits(w, [e, *(slots[s] for s in there)]) for w, there in level.reach)
+            and all(self.holds(p, slots, sets) for p in level.preds)
+            and not any(self.exists(g, slots, sets, None) for g in level.negations)
+        )
+
+    def results(self, sub: Any, slots: Slots, sets: Sets, inside: Callable[[Event], bool]) -> Iterator[Slots]:
+        """What the slots of a sub-query can hold beside those around it."""
+        body, own = self.program.flats[sub.flat], sub.end_slots[0]
+        for found in self.bindings(body, slots, sets, inside, None):
+            if self.finished(body, found, sets, None):
+                yield slots | {s: found[k] for s, k in zip(sub.slots, own, strict=True)}
+
+    def sub_holds(self, level: Any, slots: Slots, sets: Sets) -> bool:
+        """A result of a sub-query stands where it must, is made of other events, and fits into the windows around."""
+        own = [slots[s] for s in level.slots]
+        pairs = self.program.subs[level.sub].distinct
+        return (
+            all(self.order(slots[s]) < self.order(e) for s in level.after for e in own)
+            and all(self.order(e) < self.order(slots[s]) for s in level.before for e in own)
+            and all(slots[a].row != slots[b].row for a, b in zip(pairs[::2], pairs[1::2], strict=True))
+            and all(self.fits(w, own + [slots[s] for s in there]) for w, there in level.reach)
             and all(self.holds(p, slots, sets) for p in level.preds)
             and not any(self.exists(g, slots, sets, None) for g in level.negations)
         )

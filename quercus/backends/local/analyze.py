@@ -131,6 +131,8 @@ class Figures:
                     return Actual(note=self.elsewhere(n) if id(n) in self.negated else "tested event by event")
                 return Actual(rows=sum(r.matches for r in tested), tests=sum(r.tested for r in tested))
             case t.Nest():
+                if n.strategy != "rewrite" and (viewed := self.viewed(Actual(), n)).asked is not None:
+                    return viewed
                 rows = self.of(n.source).rows
                 return Actual(rows=rows, note=self.elsewhere(n) if rows is None else "")
             case t.Empty():
@@ -178,6 +180,17 @@ class Figures:
             return a
         compared = sum(c for c, _ in found)
         return evolve(a, compared=(a.compared or 0) + compared, bound=(a.bound or 0) + found[-1][1])
+
+    def viewed(self, a: Actual, n: t.Nest | t.Negation) -> Actual:
+        """With what the view of a sub-query was asked for and held."""
+        if self.trace.program is None or self.trace.matcher is None:
+            return a
+        for i, sub in enumerate(self.trace.program.subs):
+            if sub.source is n:
+                asked, hits, results, _, most = self.trace.matcher.tally_sub(i)
+                size = (a.bytes or 0) + most if sub.strategy != "iterative" else a.bytes
+                a = evolve(a, asked=(a.asked or 0) + asked, hits=a.hits + hits, results=a.results + results, bytes=size)
+        return a
 
     # operators
 
@@ -236,7 +249,10 @@ class Figures:
         if all(i in pointed for i in own):
             return Actual(note="by pointers from buffer to buffer, without single tests")
         note = "once for each event before it" if self.limits(own) else ""
-        return Actual(tests=tests, found=found, compared=compared, methods=tuple(methods), searched=searched, note=note)
+        actual = Actual(
+            tests=tests, found=found, compared=compared, methods=tuple(methods), searched=searched, note=note
+        )
+        return self.viewed(actual, n)
 
     def limits(self, negations: Iterable[int]) -> bool:
         """Whether negations are asked once for each event of the component before them."""

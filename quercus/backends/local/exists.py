@@ -31,6 +31,7 @@ def lower(c: Compiler, body: Flat, seen: dict[str, Name], strategy: t.Strategy, 
     way = way_of(body, Around(sets, barred=types, holds=c.holds)) if strategy == "index" else Way("search", "asked for")
     if way.method == "search":
         return WaySpec("search", c.flat(body, seen, root=False))
+    body = evolve(body, nests=())
     if way.method == "latest":
         return _latest(c, body, way, seen)
     free = evolve(body, predicates=())

@@ -383,7 +383,7 @@ class Engine:
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
         state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
-        state += self.waiting + (0 if added is None else added.nbytes)
+        state += self.waiting + self.matcher.view_bytes + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return
         most = max(range(len(counts)), key=lambda b: counts[b])

@@ -106,7 +106,7 @@ class Homes:
 
     def __init__(self, spec: FlatSpec) -> None:
         self.spec = spec
-        self.level_of = {level.slot: i for i, level in enumerate(spec.levels)}
+        self.level_of = {s: i for i, level in enumerate(spec.levels) for s in (level.slot, *level.slots)}
         self.inner = [(set(j.slots), j) for j in spec.joins if j.children is not None]
 
     def of(self, named: Iterable[int]) -> LevelSpec | JoinSpec | None:

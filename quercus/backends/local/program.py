@@ -7,7 +7,7 @@ only what compares variables is left for the matcher.
 
 from __future__ import annotations
 
-from quercus.backends.local import exists, sieves
+from quercus.backends.local import exists, sieves, views
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
 from quercus.backends.local.joins import Homes, add_nodes, finish_nodes, joined
@@ -58,13 +58,18 @@ class Compiler:
         spec.leaves = [(b, names[b.var]) for b in f.buffers]
         seen = outer | names
         order = [v for v in _binding_order(f, names, variant, root=root, first=first) if names[v].slots]
-        tree = joined(self.tree.root, f) if root and self.trees else None
+        ends = {first} if variant is None else {variant.pivot, *variant.rivals}
+        nests = views.nests_of(f, order, frozenset(v for v in ends if v is not None))
+        tree = joined(self.tree.root, f) if root and self.trees and not nests else None
         if tree is not None:
             add_nodes(spec, tree, f, names)
         if variant is not None and not names[variant.pivot].slots:
             spec.pivot = variant.pivot, self._slot(names[variant.pivot].buffer)
             order.insert(0, variant.pivot)
-        homes = self._levels(spec, f, names, order, variant)
+        plain = [v for v in order if not any(v in n.flat.variables for n in nests)]
+        homes = self._levels(spec, f, names, plain, variant)
+        if nests:
+            homes, f = views.add_levels(self, spec, f, names, outer, nests)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
         spec.counted = [n.set for n in names.values() if n.set is not None and n.slots]
         spec.slots = [s for n in names.values() for s in n.slots]
@@ -110,6 +115,20 @@ class Compiler:
         element = self._slot(buffer)
         self.program.sets.append(SetSpec(element, b.least, list(slots)))
         return Name(b.var, buffer, slots, len(self.program.sets) - 1, element)
+
+    def bound_name(self, b: t.Buffer) -> Name:
+        """What holds a variable of a sub-query's result."""
+        return self._name(b, root=False)
+
+    def conditions(self, f: Flat, names: dict[str, Name], seen: dict[str, Name]) -> tuple[list[int], list[int]]:
+        """What must hold of bound events, as predicates and negations."""
+        spec = FlatSpec(root=False, slots=[s for n in names.values() for s in n.slots])
+        for e in f.predicates:
+            self._predicate(spec, e, names, seen | names, Homes(spec))
+        spec.tests += [self._test(e, seen | names) for e in f.tests]
+        for g in f.negations:
+            self._negation(spec, g, names, seen | names, Homes(spec))
+        return spec.tests, spec.negations
 
     def buffer_of(self, b: t.Buffer) -> int:
         return self.program.buffers.index(spec_of(b, self.tree))
@@ -171,7 +190,7 @@ class Compiler:
                 if level.slot in slots:
                     if before:
                         level.reach.append((number, list(before)))
-                    before.append(level.slot)
+                    before.extend(level.slots or (level.slot,))
             for s in sets:
                 self.program.sets[s].windows.append(number)
         return found
@@ -382,7 +401,8 @@ class Compiler:
         total = all((a, b) in f.before for i, a in enumerate(order) for b in order[i + 1 :])
         single = all(len(names[v].slots) == 1 for v in order)
         windows = {number for level in spec.levels for number, _ in level.reach}
-        if len(order) < 2 or not total or not single or len(windows) != 1 or spec.counted:
+        nested = any(level.sub >= 0 for level in spec.levels)
+        if len(order) < 2 or not total or not single or len(windows) != 1 or spec.counted or nested:
             return
         (window,) = windows
         if set(self.program.windows[window].slots) != set(slots):
@@ -426,7 +446,13 @@ class Compiler:
         scope = g.scope
         types = {name for b in g.bodies for leaf in b.buffers for name in leaf.accepts}
         excluded = [n for v in g.excludes if types & set(self.program.buffers[(n := seen[v]).buffer].accepts)]
-        ways = [exists.lower(self, b, seen, g.strategy, {n.buffer for n in excluded}) for b in g.bodies]
+        barred = {n.buffer for n in excluded}
+        ways = [
+            views.lower(self, b, seen, g, barred=bool(excluded))
+            if g.strategy in views.VIEWS
+            else exists.lower(self, b, seen, g.strategy, barred)
+            for b in g.bodies
+        ]
         number = len(self.program.negations)
         self.program.negations.append(
             NegationSpec(

@@ -135,6 +135,8 @@ def find(
             status, columns, sets = matchers.run(number, where, left, nanoseconds)
             if status == match.TOO_MUCH_STATE:
                 raise matchers.too_much_state(number)
+            if status == match.TOO_MUCH_VIEW:
+                raise matchers.too_much_view()
             check(status, program.flats[number], limits)
             parts.append(Part(program.flats[number], columns, sets))
             left -= parts[-1].count
@@ -232,7 +234,7 @@ def combine(
     keys = _order_keys(bound, sum(part.count for part in parts))
     order = None
     if len(keys) and not _sorted(keys):
-        order = np.lexsort(keys[::-1])
+        order = np.lexsort(packed(keys)[::-1])
     if distinct and len(keys):
         order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
     return _taken(bound, order, stream)
@@ -298,6 +300,23 @@ def _order_keys(bound: list[Bound], count: int) -> list[Index]:
     if int(most.max()) < 2**31:
         return [(most << 32) + least, *keys]
     return [most, least, *keys]
+
+
+def packed(keys: list[Index]) -> list[Index]:
+    """Fewer keys with the same order: neighbours share a number, where their ranges allow."""
+    found: list[Index] = []
+    room = 0
+    for k in keys:
+        least = int(k.min())
+        bits = (int(k.max()) - least).bit_length()
+        if not found or bits > room:
+            found.append(k)
+            room = 63 - bits if bits < 63 else 0
+            found[-1] = k - least if room else k
+        elif bits:
+            found[-1] = (found[-1] << bits) + (k - least)
+            room -= bits
+    return found
 
 
 def _sorted(keys: list[Index]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from attrs import define, field, frozen
@@ -107,8 +107,34 @@ class LevelSpec:
     preds: list[int] = field(factory=list)
     negations: list[int] = field(factory=list)
     reach: list[tuple[int, list[int]]] = field(factory=list)
+    sub: int = -1  # a sub-query whose results are bound here
+    slots: tuple[int, ...] = ()  # ... all of them
+    early: bool = False  # ... from a view whose greatest interval is known before, of all that the first event leads to
+
     sieves: list[Sieve] = field(factory=list)
     sifted: int = 0  # the first predicates, which sieves stand for
+
+
+@define
+class SubSpec:
+    """A sub-query, and the view that its results are kept in."""
+
+    strategy: t.Strategy
+    flat: int  # the whole of it, bound inside an interval
+    collects: bool  # whether the results of `flat` are kept too
+    slots: list[int]  # what a result binds
+    ends: list[int] = field(factory=list)  # for each event that can be last: the same, with that event bound first
+    end_slots: list[list[int]] = field(factory=list)  # `slots` in each of `ends`, then in `flat`
+    firsts: list[int] = field(factory=list)  # buffers of events that can be first
+    lasts: list[int] = field(factory=list)  # ... of `ends`
+    distinct: list[int] = field(factory=list)  # pairs of slots that hold different events
+    ties: list[tuple[int, int]] = field(factory=list)  # (slot, column) of the match, whose values choose a part
+    preds: list[int] = field(factory=list)  # of a negated one: what a result must meet beside
+    negations: list[int] = field(factory=list)
+    sparse: bool = False  # of a negated one: of results with the same end, only the latest start is kept
+    loose: bool = False  # in no order with all that is bound before
+    flags: bool = False  # only whether an interval is empty is kept
+    source: t.Nest | t.Negation | None = None  # of the plan
 
 
 @define
@@ -134,10 +160,11 @@ class EndSpec:
 class WaySpec:
     """How one body of a negation is answered: see quercus/ir/exists.py."""
 
-    method: Method
+    method: Method | Literal["view"]
     flat: int
     jumps: list[JumpSpec] = field(factory=list)  # of next, key and jumps: one a level
     ends: list[EndSpec] = field(factory=list)  # of latest
+    sub: int = -1  # of view
 
 
 @define
@@ -234,6 +261,7 @@ class Program:
     maps: list[str] = field(factory=list)  # text functions that run on labels
     keys: list[tuple[int, tuple[int, ...]]] = field(factory=list)  # (buffer, columns): events that are grouped by a key
     build_indexes: int = PAID
+    subs: list[SubSpec] = field(factory=list)
     sift_from: int = 0  # candidates from which a range is sifted
 
 

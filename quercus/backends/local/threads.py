@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from quercus.backends.local import joins
+from quercus.backends.local import joins, views
 from quercus.backends.local.pool import shared
 from quercus.backends.local.slices import Slice, cut, merged, whole
 from quercus.backends.local.specs import Filled, Index, Program, Sets
@@ -163,6 +163,11 @@ class Matchers:
         parts = zip(*self.joined.values(), strict=True)
         summed = [tuple(sum(counts) for counts in zip(*nodes, strict=True)) for nodes in parts]
         return joins.measured(self.program.flats[flat], summed)
+
+    def too_much_view(self) -> LimitExceeded:
+        """The error of a run that stopped because its views were full."""
+        sub = self.program.subs[next(m.grew for m in self.used if m.grew >= 0)]
+        return views.too_much(self.program, sub, self.max_state_bytes)
 
     def too_much_state(self, flat: int) -> LimitExceeded:
         """The error of a run that stopped because its internal buffers were full."""

@@ -1,0 +1,194 @@
+"""The experiments of the papers on nested queries, on a stream like theirs: `python -m benchmarks.views [--quick]`.
+
+10,000 trades of 20 tickers, one a second. The papers' figures name no query text that can be read, but for NEEL's q1 to
+q10; the others are made alike: an outer SEQ around sub-queries. Each query runs by every strategy in turn, on one
+thread; the CPU time of `plan.run(table)`, best of some rounds. Every strategy must find the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+
+import quercus as qc
+from benchmarks.plot import bars
+from quercus.backends.local.analyze import analyzed
+
+TICKERS = ("MSFT", "RIMM", "AMAT", "ORCL", "INTC", "IPIX", "YHOO", "DELL", "CSCO", "QQQ")
+OTHERS = tuple(f"T{i}" for i in range(10))
+SCHEMA = qc.Schema({"price": "float64", "broker": "int64"}, time_unit="s")
+WAYS = ("iterative", "aggressive", "passive", "balanced", "rewrite", "auto")
+NEGATED = ("iterative", "aggressive", "passive", "balanced", "index", "auto")
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
+
+@frozen
+class Experiment:
+    """A figure: its queries by name, and the ways to run them."""
+
+    name: str
+    title: str
+    queries: dict[str, str]
+    ways: tuple[str, ...] = WAYS
+
+
+def falling(*names: str) -> str:
+    """Conditions by which each price is a tenth below the one before."""
+    return "".join(f", {a}.price > {b}.price * 1.1" for a, b in pairwise(names))
+
+
+LEAVES = (("RIMM", "r"), ("AMAT", "a"), ("YHOO", "y"), ("DELL", "d"))
+SUBS = (("RIMM r", "AMAT a", "YHOO y"), ("DELL d", "CSCO c"), ("QQQ q", "IPIX x"))
+
+
+def sub(length: int, sign: str = "") -> str:
+    some = LEAVES[:length]
+    return f"{sign}SEQ({', '.join(f'{t} {v}' for t, v in some)}{falling(*(v for _, v in some))})"
+
+
+def outer(inside: str, window: int) -> str:
+    return f"SEQ(MSFT m, {inside}, ORCL o, INTC i) WITHIN {window} s"
+
+
+def several(count: int) -> str:
+    parts = [f"SEQ({', '.join(s)}{falling(*(k.split()[1] for k in s))})" for s in SUBS[:count]]
+    parts += [""] * (3 - count)
+    ends = ("ORCL o", "INTC i", "T0 z")
+    return f"SEQ(MSFT m, {', '.join(x for p in zip(parts, ends, strict=True) for x in p if x)}) WITHIN 300 s"
+
+
+EXPERIMENTS = (
+    Experiment("fig10", "Windows (sliding views, Fig. 10)", {f"{w} s": outer(sub(3), w) for w in (100, 500, 1000)}),
+    Experiment(
+        "fig10-plain",
+        "Windows, no condition in the sub-query",
+        {f"{w} s": outer("SEQ(RIMM r, AMAT a)", w) for w in (100, 300, 500)},
+    ),
+    Experiment("fig19", "Length of the sub-query (Fig. 19)", {str(n): outer(sub(n), 500) for n in (2, 3, 4)}),
+    Experiment("fig21", "Number of sub-queries (Fig. 21)", {str(n): several(n) for n in (1, 2, 3)}),
+    Experiment("fig23", "Length, negated (Fig. 23)", {str(n): outer(sub(n, "!"), 500) for n in (2, 3, 4)}, NEGATED),
+    Experiment(
+        "neel6a",
+        "Number of negated sub-queries (NEEL, Fig. 6a)",
+        {
+            "q1": "SEQ(MSFT, !SEQ(RIMM, AMAT), ORCL, IPIX, INTC) WITHIN 200 s",
+            "q2": "SEQ(MSFT, !SEQ(RIMM, AMAT), ORCL, !SEQ(YHOO, DELL), IPIX, INTC) WITHIN 200 s",
+            "q3": "SEQ(MSFT, !SEQ(RIMM, AMAT), ORCL, !SEQ(YHOO, DELL), IPIX, !SEQ(CSCO, QQQ), INTC) WITHIN 200 s",
+        },
+        NEGATED,
+    ),
+    Experiment(
+        "neel6b",
+        "Length of a negated sub-query (NEEL, Fig. 6b)",
+        {
+            "q4": "SEQ(MSFT, !SEQ(RIMM, AMAT), ORCL, INTC) WITHIN 500 s",
+            "q5": "SEQ(MSFT, !SEQ(RIMM, AMAT, YHOO), ORCL, INTC) WITHIN 500 s",
+            "q6": "SEQ(MSFT, !SEQ(RIMM, AMAT, YHOO, DELL), ORCL, INTC) WITHIN 500 s",
+        },
+        NEGATED,
+    ),
+    Experiment(
+        "neel6c",
+        "Levels of sub-queries (NEEL, Fig. 6c)",
+        {
+            "q7": "SEQ(MSFT, !SEQ(IPIX, QQQ), ORCL, INTC) WITHIN 500 s",
+            "q8": "SEQ(MSFT, !SEQ(IPIX, SEQ(RIMM, AMAT), QQQ), ORCL, INTC) WITHIN 500 s",
+            "q9": "SEQ(MSFT, !SEQ(IPIX, SEQ(RIMM, SEQ(YHOO, DELL), AMAT), QQQ), ORCL, INTC) WITHIN 500 s",
+        },
+        NEGATED,
+    ),
+    Experiment(
+        "neel8", "Cached results (NEEL, Fig. 8)", {"q10": "SEQ(YHOO, SEQ(QQQ, AMAT, DELL), ORCL, IPIX) WITHIN 200 s"}
+    ),
+)
+DOMAINS = (1, 5, 10, 50)
+
+
+def trades(size: int = 10_000, brokers: int = 20, seed: int = 20261116) -> pa.Table:
+    """One trade a second; prices move together a little, and each trade by itself by some hundredths."""
+    r = np.random.Generator(np.random.PCG64(seed))
+    names = np.array([*TICKERS, *OTHERS])
+    price = 100 * np.exp(np.cumsum(r.normal(0, 0.001, size)) + r.normal(0, 0.05, size))
+    return pa.table(
+        {
+            "ts": np.arange(size),
+            "type": pa.array(names[r.integers(0, len(names), size)]),
+            "price": np.round(price, 2),
+            "broker": r.integers(0, brokers, size),
+        }
+    )
+
+
+def timed(query: str, ways: tuple[str, ...], table: pa.Table, rounds: int) -> tuple[dict[str, float], int]:
+    """CPU milliseconds by way, best of some rounds that take turns, and the number of matches."""
+    plans = {w: qc.compile(f"PATTERN {query}", SCHEMA, nested=w) for w in ways}
+    best, counts = dict.fromkeys(ways, float("inf")), set()
+    for _ in range(rounds):
+        for w, plan in plans.items():
+            start = time.thread_time()
+            found = plan.run(table)
+            best[w] = min(best[w], 1e3 * (time.thread_time() - start))
+            counts.add((len(found), *(int(b.rows.sum()) for b in found.bound)))
+    if len(counts) != 1:
+        raise AssertionError(f"{query}: the strategies differ: {counts}")
+    return best, counts.pop()[0]
+
+
+def correlated(rounds: int) -> dict[str, dict[str, float]]:
+    """Fig. 25: microseconds a match by the number of different values, with parts for each and without."""
+    found: dict[str, dict[str, float]] = {}
+    for domain in DOMAINS:
+        table = trades(brokers=domain)
+        parted = outer("SEQ(RIMM r, AMAT a, r.price > a.price, r.broker = m.broker, a.broker = m.broker)", 500)
+        whole = outer("SEQ(RIMM r, AMAT a, r.price > a.price, r.broker - m.broker = 0, a.broker - m.broker = 0)", 500)
+        a, n = timed(parted, ("balanced",), table, rounds)
+        b, same = timed(whole, ("balanced",), table, rounds)
+        assert n == same
+        found[str(domain)] = {"partitioned": 1e3 * a["balanced"] / n, "one view": 1e3 * b["balanced"] / n}
+    return found
+
+
+def memory() -> dict[str, dict[str, float]]:
+    """Fig. 26: the most kilobytes that the view of the sub-query held."""
+    found: dict[str, dict[str, float]] = {}
+    for window in (100, 500):
+        found[f"{window} s"] = {}
+        for way in ("aggressive", "passive", "balanced"):
+            plan = qc.compile(f"PATTERN {outer('SEQ(RIMM r, AMAT a)', window)}", SCHEMA, nested=way)
+            nodes = analyzed(plan, trades()).nodes.values()
+            found[f"{window} s"][way] = max(a.bytes or 0 for a in nodes if a.asked is not None) / 1e3
+    return found
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--quick", action="store_true")
+    rounds = 1 if asked.parse_args().quick else 3
+    table = trades()
+    for e in EXPERIMENTS:
+        rows: dict[str, dict[str, float]] = {}
+        print(f"\n{e.title}: CPU ms\n{'':10}{'matches':>11}" + "".join(f"{w:>12}" for w in e.ways))
+        for name, query in e.queries.items():
+            rows[name], matches = timed(query, e.ways, table, rounds)
+            print(f"{name:10}{matches:11,}" + "".join(f"{rows[name][w]:12.1f}" for w in e.ways), flush=True)
+        bars(IMAGES / f"views-{e.name}.svg", e.title, "CPU ms", rows, log=True)
+    extra: tuple[tuple[str, str, str, Any], ...] = (
+        ("fig25", "Values of the correlation (Fig. 25)", "us a match", correlated(rounds)),
+        ("fig26", "Memory of the view (Fig. 26)", "kB", memory()),
+    )
+    for name, title, unit, rows in extra:
+        print(f"\n{title}: {unit}")
+        for row, values in rows.items():
+            print(f"{row:10}" + "".join(f"  {k} {v:.2f}" for k, v in values.items()))
+        bars(IMAGES / f"views-{name}.svg", title, unit, rows, log=name == "fig25")
+
+
+if __name__ == "__main__":
+    main()
