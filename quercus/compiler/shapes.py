@@ -11,7 +11,7 @@ from itertools import combinations, product
 Tree = int | tuple["Tree", "Tree"]
 
 MAX_LISTED = {"SEQ": 8, "AND": 5}  # components up to which all trees are listed: 429 and 105 of them
-MAX_EXACT_AND = 12  # components of an AND up to which every subset is tried; beyond, greedy
+MAX_EXACT_AND = 10  # components of an AND up to which every subset is tried; beyond, greedy
 
 JoinCost = Callable[[int, int], float]  # (left mask, right mask) -> cost of that join alone
 
