@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from quercus.backends.base import Limits
     from quercus.backends.local.stream import Stream
+    from quercus.compiler.arrange import Arranged
+    from quercus.ir.observed import Observed
 
 
 @frozen
@@ -61,6 +63,7 @@ class Plan:
     considered: tuple[Alternative, ...] = field(repr=False)
     warnings: tuple[str, ...]
     options: Options = field(repr=False)
+    arranged: Arranged | None = field(default=None, repr=False, eq=False)  # the root operator, where it is over leaves
     made: dict[str, Any] = field(factory=dict, init=False, repr=False, eq=False)  # by a backend, for next time
 
     def explain(self, *, verbose: bool = False, analyze: object = None) -> str:
@@ -68,13 +71,15 @@ class Plan:
 
         logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs. With events to
         `analyze`, anything that `run` takes, the plan is run over them in memory on one thread, and what each node did
-        stands beside its estimates: rows, candidates, bytes, milliseconds.
+        stands beside its estimates: rows, candidates, bytes, milliseconds. Without statistics, the tree is the one that
+        was planned again from these events.
         """
         if analyze is None:
             return explain(self, verbose=verbose)
-        from quercus.backends.local.analyze import analyzed
+        from quercus.backends.local.analyze import run_and_analyze
 
-        return explain(self, verbose=verbose, analysis=analyzed(self, analyze))
+        ran, analysis = run_and_analyze(self, analyze)
+        return explain(ran, verbose=verbose, analysis=analysis)
 
     def alternatives(self) -> tuple[Alternative, ...]:
         """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.
@@ -83,6 +88,20 @@ class Plan:
         shapes and the cheapest tree: all are searched, up to twelve components of an AND, but not all are kept.
         """
         return self.considered
+
+    def expected(self, observed: Observed) -> float:
+        """Nanoseconds that the root operator takes for one window length; infinite: who knows."""
+        return float("inf") if self.arranged is None else self.arranged.cost(observed)
+
+    def gain(self, observed: Observed) -> float:
+        """Nanoseconds for one window length that planning again could save; infinite: who knows."""
+        return float("inf") if self.arranged is None else self.arranged.gain(observed)
+
+    def planned_again(self, observed: Observed) -> Plan:
+        """The plan of the same query, from what a run has seen of its events."""
+        from quercus.compiler import plan_again
+
+        return plan_again(self, observed)
 
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""

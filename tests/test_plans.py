@@ -219,7 +219,7 @@ def check_buffers(plan: qc.Plan) -> None:
     combined = Counter(c for n in t.positive(plan.tree.root) if isinstance(n, t.Combine) for c in n.counts)
     assert combined.keys() == counts.items()
     assert sum(b.estimate.rows < 0 for b in buffers) == 0
-    assert plan.tree.cost == pytest.approx(t.total_cost(plan.tree.root))
+    assert plan.tree.cost == pytest.approx(t.total_cost(plan.tree.root) + plan.tree.routing)
 
 
 def unions(n: t.Node) -> set[int]:

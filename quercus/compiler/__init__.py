@@ -16,6 +16,7 @@ from quercus.compiler.warn import warnings
 from quercus.errors import QueryError, nearest
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
+from quercus.ir.observed import Observed
 from quercus.plan import Alternative, Options, Plan
 from quercus.schema import Schema
 from quercus.stats import Stats
@@ -66,21 +67,45 @@ def compile(
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
     options = Options(shape, nested, without, stats)
-    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options)
+    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged)
+
+
+def plan_again(plan: Plan, observed: Observed) -> Plan:
+    """The same query with other trees: what a run has seen of its events decides.
+
+    Whether ORs are distributed is decided again as well.
+    """
+    q, asked = plan.query, plan.options
+    if plan.fired and plan.fired[-1].rule == "distribute_or":
+        q = plan.fired[-1].before
+    tree, built = plan_tree(q, plan.schema, None, asked.shape, asked.nested, observed)
+    fired = tuple(f for f in plan.fired if f.rule != "distribute_or")
+    if "distribute_or" not in asked.without and any(isinstance(e, p.Or) for e in p.walk(q.pattern)):
+        other = _distributed(q, plan.schema, None, asked.shape, asked.nested, asked.without, observed)
+        if other is not None and other[1].cost < tree.cost:
+            fired += (Fired("distribute_or", q, other[0]),)
+            q, tree, built = other
+    return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
 
 
 def _distributed(
-    q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str, without: Collection[str]
+    q: p.Query,
+    schema: Schema,
+    stats: Stats | None,
+    shape: str,
+    nested: str,
+    without: Collection[str],
+    observed: Observed | None = None,
 ) -> tuple[p.Query, t.Tree, Built] | None:
     """The same query with its ORs distributed, where that changes it: for the cost to decide."""
     spread = apply(BY_NAME["distribute_or"], q)
     if spread is q:
         return None
     again, _ = rewrite(evolve(spread, key=None, reads=None), without=without)
-    return again, *plan_tree(again, schema, stats, shape, nested)
+    return again, *plan_tree(again, schema, stats, shape, nested, observed)
 
 
 def _alternatives(tree: t.Tree, built: Built) -> tuple[Alternative, ...]:
     if not built.alternatives:
-        return (Alternative(tree.shape, tree.cost, True),)
+        return (Alternative(built.chosen or tree.shape, tree.cost, True),)
     return tuple(Alternative(s, c, s == built.chosen) for s, c in built.alternatives)

@@ -22,11 +22,20 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms"
 
 
-def compared(n: t.Node, a: Actual) -> str:
-    """A node's estimates beside what it did."""
+def compared(n: t.Node, a: Actual, windows: float) -> str:
+    """A node's estimates beside what it did; rows that were expected, with the factor by which that was wrong."""
     if isinstance(n, t.Empty):
         return actual_text(a)
-    return f"  est {number(n.estimate.rows)}, cost {number(n.estimate.cost)}{actual_text(a)}"
+    off = ""
+    if a.rows is not None and windows >= 1:
+        off = f" (off {_factor(n.estimate.rows * windows, a.rows)})"
+    return f"  est {number(n.estimate.rows)}{off}, cost {number(n.estimate.cost)}{actual_text(a)}"
+
+
+def _factor(expected: float, actual: float) -> str:
+    """How many times too many or too few, one row more or less aside."""
+    ratio = (expected + 1) / (actual + 1)
+    return f"x{max(ratio, 1 / ratio):.2g}" if max(ratio, 1 / ratio) < 1000 else "x1000 or more"
 
 
 def actual_text(a: Actual) -> str:
@@ -63,11 +72,13 @@ def _words(a: Actual) -> Iterator[str]:
         yield milliseconds(a.seconds)
 
 
-def run_facts(a: Analysis) -> Iterator[tuple[str, str]]:
+def run_facts(a: Analysis, cost: float) -> Iterator[tuple[str, str]]:
     """The run as a whole, as (name, value)."""
     yield "events", f"{a.events:,}" + (", in order" if a.in_order else ", sorted by time first")
     yield "windows", f"{number(a.windows)} (estimates are for one, figures for the whole run)"
     yield "routed", f"{a.routed:,} rows, {a.bytes:,} bytes in {_counted(a.buffers, 'buffer', 'buffers')}"
+    if a.again:
+        yield "planned again", f"from the data: {a.again}"
     if a.alternatives > 1:
         yield "alternatives", f"{a.alternatives:,}, one after the other"
     yield "compared", f"{a.compared:,}"
@@ -77,6 +88,7 @@ def run_facts(a: Analysis) -> Iterator[tuple[str, str]]:
     for stage, seconds in a.stages:
         yield stage, milliseconds(seconds)
     yield "in all", milliseconds(a.seconds)
+    yield "expected", milliseconds(cost * a.windows / 1e9)
 
 
 def _counted(n: int, one: str, many: str) -> str:

@@ -7,28 +7,15 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from quercus.compiler import cost, shapes
+from quercus.compiler.effort import Component, Effort
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
+from quercus.ir.observed import Observed
 
 Op = Literal["SEQ", "AND"]
 SIGN = {"SEQ": ";", "AND": " & "}
 ANY = "any"  # a leaf has every shape
-
-
-@frozen
-class Component:
-    """A built component: its tree, expected rows, and the variables it binds."""
-
-    node: t.Node
-    rows: float
-    variables: frozenset[str]
-    shape: str
-    unions: frozenset[int] = frozenset()  # whose choice of branch its composites remember
-
-    @property
-    def kleene(self) -> bool:
-        return isinstance(self.node, t.Buffer) and self.node.kleene
 
 
 @frozen
@@ -40,6 +27,28 @@ class Arrangement:
     shape: str
     alternatives: tuple[tuple[str, float], ...]
     chosen: str = ""
+    arranged: Arranged | None = None
+
+
+@frozen(eq=False)
+class Arranged:
+    """An operator over leaves as it was arranged: a tree, or None for the stack. It can be judged again."""
+
+    effort: Effort
+    tree: shapes.Tree | None
+
+    def cost(self, observed: Observed) -> float:
+        """Nanoseconds for one window length, from what a run has seen."""
+        effort = self.effort.renewed(evolve(self.effort.model, observed=observed))
+        return effort.stack_cost() if self.tree is None else shapes.cost(self.tree, effort.join_cost)
+
+    def gain(self, observed: Observed) -> float:
+        """How much of that the best arrangement would save."""
+        effort = self.effort.renewed(evolve(self.effort.model, observed=observed))
+        stack = effort.stack_cost()
+        best = shapes.cheapest(effort.op, effort.n, effort.join_cost, effort.least_cost)
+        least = min(stack, shapes.cost(best, effort.join_cost))
+        return (stack if self.tree is None else shapes.cost(self.tree, effort.join_cost)) - least
 
 
 class Arranger:
@@ -57,117 +66,38 @@ class Arranger:
         key: frozenset[x.Expr] = frozenset(),
         *,
         whole: bool = True,
+        partition_by: tuple[str, ...] = (),
     ) -> None:
         self.op, self.components, self.window, self.model, self.absent = op, components, window, model, absent
-        self.n, self.whole = len(components), whole
-        self.full = (1 << self.n) - 1
+        self.n = len(components)
         self.predicates = [(c, self._mask(x.variables(c.expr), c.when), model.selectivity(c.expr)) for c in predicates]
         self.negations = [(g, self._mask(needs, g.when)) for g, needs in negations]
-        self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
-        found = _classes(self.predicates)
-        self.classes = [(joined, kept) for _, joined, kept in found]
-        self.segments = [(joined, kept) for columns, joined, kept in found if columns <= key]
-        self.others = [(needs, kept) for c, needs, kept in self.predicates if not x.is_equality(c.expr) or c.when]
-        self._rows: dict[int, float] = {}
-        self._joins: dict[tuple[int, int], float] = {}
+        reach = 1.0
+        if window is not None and window.kind == model.window.kind:
+            reach = min(1.0, window.size / max(model.window.size, 1))
+        same = model.same_key(partition_by)
+        self.effort = Effort(
+            op, components, self.predicates, self.negations, model, key, whole=whole, reach=reach, same_key=same
+        )
+        self.rows, self.join_cost = self.effort.rows, self.effort.join_cost
 
     def _mask(self, names: frozenset[str], when: t.When) -> int:
         """The components that must be bound before something can be tested."""
         taken = {union for union, _ in when}
         return sum(1 << i for i, c in enumerate(self.components) if names & c.variables or taken & c.unions)
 
-    # estimates
-
-    def rows(self, mask: int) -> float:
-        """Expected composites over these components: a Kleene set joins as one."""
-        known = self._rows.get(mask)
-        if known is None:
-            plain = mask & ~self.kleene
-            chosen = plain or mask
-            known, m = 1.0, 0
-            for i, c in enumerate(self.components):
-                if chosen >> i & 1:
-                    known *= c.rows
-                    m += 1
-            known *= cost.arrangements(self.op, m)
-            for needs, kept in self.others:
-                if needs & mask == needs and not needs & self.kleene:
-                    known *= kept
-            for joined, kept in self.classes:
-                known *= kept ** max(0, (joined & plain).bit_count() - 1)
-            self._rows[mask] = known
-        return known
-
-    def join_cost(self, left: int, right: int) -> float:
-        """Candidates looked at, plus composites built; those that are whole matches go out one by one."""
-        known = self._joins.get((left, right))
-        if known is None:
-            known = self._joins[left, right] = self._join_cost(left, right)
-        return known
-
-    def _join_cost(self, left: int, right: int) -> float:
-        both = left | right
-        out = self.rows(both) * cost.EMIT if self.whole and both == self.full else 0.0
-        for side, each in ((left, cost.KLEENE_LEFT), (right, cost.KLEENE_RIGHT)):
-            if not side & ~self.kleene:
-                return self._sets_cost(side, each) + out
-        work = self._candidates(left, right, self.classes) * cost.COMPARE
-        if any(c not in self.segments and c[0] & left and c[0] & right for c in self.classes):
-            work += (self.rows(left) + self.rows(right)) * cost.HASH
-        return work + self.rows(both) * cost.BUILD + out
-
-    def _candidates(self, left: int, right: int, classes: list[tuple[int, float]]) -> float:
-        """Pairs whose ends lie in one window.
-
-        Of ordered ones a composite of m finds its partner in what its own length leaves of the window: 1/m of it.
-        """
-        candidates = self.rows(left) * self.rows(right)
-        candidates *= 1 / max((right & ~self.kleene).bit_count(), 1) if self.op == "SEQ" else 2.0
-        return candidates * min((kept for joined, kept in classes if joined & left and joined & right), default=1.0)
-
-    def _sets_cost(self, sets: int, each: float) -> float:
-        """Kleene sets are completed on whole composites, in every shape: a range of elements for each."""
-        touched = any(needs & sets and needs & ~sets for _, needs, _ in self.predicates)
-        elements = self.rows(sets) if touched else 1.0
-        return self.rows(self.full) * (cost.COMPARE + each * elements + cost.BUILD)
-
-    def least_cost(self, mask: int) -> float:
-        """What any join costs that gives these components: each composite was a candidate, and is built."""
-        return self.rows(mask) * (cost.COMPARE + cost.BUILD)
-
-    def stack_cost(self) -> float:
-        """Components bound one by one, a SEQ's last, then its first, then the rest.
-
-        What is bound is not kept, and not hashed on: equalities spare candidates only where they are a key.
-        """
-        plain = [i for i in range(self.n) if not self.kleene >> i & 1]
-        if self.op == "SEQ":
-            plain = [*plain[-1:], *plain[:-1]]
-        total, bound = self.rows(self.full) * cost.BUILD, 0
-        for i in plain:
-            m = bound.bit_count()
-            if bound:
-                spared = [kept for joined, kept in self.segments if joined & bound and joined >> i & 1]
-                ordered = cost.arrangements(self.op, m + 1) / cost.arrangements(self.op, m)
-                candidates = self.rows(bound) * self.components[i].rows * ordered * min(spared, default=1.0)
-                total += candidates * cost.COMPARE
-            bound |= 1 << i
-        for i in range(self.n):
-            if self.kleene >> i & 1:
-                total += self._sets_cost(1 << i, cost.KLEENE_RIGHT if i == self.n - 1 else cost.KLEENE_LEFT)
-        return total
-
     # choosing
 
-    def choose(self, shape: str) -> Arrangement:
+    def choose(self, shape: str, *, listing: bool = True) -> Arrangement:
+        """The cheapest arrangement, or one that was asked for; with `listing`, also what it was chosen from."""
         if self.n == 1:
             return self.single()
-        stack = self.stack_cost()
+        stack = self.effort.stack_cost()
         if shape in ("auto", "stack"):
-            tree = shapes.cheapest(self.op, self.n, self.join_cost, self.least_cost)
+            tree = shapes.cheapest(self.op, self.n, self.join_cost, self.effort.least_cost)
         else:
             tree = shapes.named(shape, self.n)
-        listed = self.listed(tree, stack)
+        listed = self.listed(tree, stack) if listing else ()
         if shape == "stack" or (shape == "auto" and stack <= shapes.cost(tree, self.join_cost)):
             return self.stack(stack, listed)
         name = shape if shape != "auto" else shapes.name_of(tree, self.n) or "mixed"
@@ -206,7 +136,7 @@ class Arranger:
         node = self._make(tree)[0]
         if self.window is not None:
             node = _with_window(node, self.window)
-        return Arrangement(node, node.estimate.rows, self._named(name), listed, self.text(tree))
+        return Arrangement(node, node.estimate.rows, self._named(name), listed, self.text(tree), self._kept(tree))
 
     def _make(self, tree: shapes.Tree) -> tuple[t.Node, tuple[x.Expr, ...]]:
         """A subtree's node and the equalities it enforces."""
@@ -232,7 +162,7 @@ class Arranger:
             tuple(where),
             t.Cursor(next=True, previous=self.op == "SEQ"),
             None,
-            t.Estimate(rows, self.join_cost(lm, rm)),
+            t.Estimate(rows, self.join_cost(lm, rm) - self.effort.refusing(lm, rm)),
         )
         node, _ = self._reject(node, rows, lm | rm, (lm, rm))
         return node, known
@@ -257,7 +187,7 @@ class Arranger:
         for g, needs in self.negations:
             if needs & whole == needs and not any(b and needs & b == needs for b in below):
                 work = evolve(g.estimate, cost=g.estimate.cost * max(rows, 1.0))
-                rows *= 0.5
+                rows *= g.estimate.rows
                 node = t.Reject(node, evolve(g, estimate=work), t.Estimate(rows, 0.0))
         return node, rows
 
@@ -274,9 +204,17 @@ class Arranger:
                 if needs & -needs == 1 << i
             )
             steps.append(t.Step(self.components[i].node, tuple(equal), tuple(where), here))
-        rows = self.rows((1 << self.n) - 1) * 0.5 ** len(self.negations)
-        node = t.Stack(self.op, tuple(reversed(steps)), self.window, t.Estimate(rows, total))
-        return Arrangement(node, rows, self._named("stack"), listed, self.stack_text())
+        rows = self.rows((1 << self.n) - 1)
+        refused = sum(g.estimate.cost for s in steps for g in s.negations)
+        for g, _ in self.negations:
+            rows *= g.estimate.rows
+        node = t.Stack(self.op, tuple(reversed(steps)), self.window, t.Estimate(rows, max(0.0, total - refused)))
+        return Arrangement(node, rows, self._named("stack"), listed, self.stack_text(), self._kept(None))
+
+    def _kept(self, tree: shapes.Tree | None) -> Arranged | None:
+        """What it takes to judge this again; None: there are sub-queries in it, which would have to be judged first."""
+        leaves = all(isinstance(c.node, t.Buffer) for c in self.components)
+        return Arranged(self.effort, tree) if leaves else None
 
     def _named(self, shape: str) -> str:
         return shape if {c.shape for c in self.components} <= {shape, ANY} else "mixed"
@@ -316,21 +254,3 @@ def implied(e: x.Expr, known: tuple[x.Expr, ...], absent: frozenset[str]) -> boo
                 reached.add(n)
                 todo.append(n)
     return e.right in reached
-
-
-def _classes(predicates: list[tuple[t.Predicate, int, float]]) -> list[tuple[set[x.Expr], int, float]]:
-    """Equalities that hang together count once per component joined: (columns, components, selectivity of one)."""
-    groups: list[tuple[set[x.Expr], int, float]] = []
-    for c, needs, kept in predicates:
-        if not x.is_equality(c.expr) or c.when:
-            continue
-        assert isinstance(c.expr, x.Compare)
-        columns, mask, least = {c.expr.left, c.expr.right}, needs, kept
-        apart = []
-        for g in groups:
-            if g[0] & columns:
-                columns, mask, least = columns | g[0], mask | g[1], min(least, g[2])
-            else:
-                apart.append(g)
-        groups = [*apart, (columns, mask, least)]
-    return groups

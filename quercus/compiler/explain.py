@@ -40,7 +40,7 @@ def explain(plan: Plan, *, verbose: bool = False, analysis: Analysis | None = No
     out += [f"  {line}" for line in tree_lines(plan.tree.root, unit, analysis)]
     if analysis is not None:
         out += ["", "run"]
-        out += [f"  {name:<14}{value}" for name, value in run_facts(analysis)]
+        out += [f"  {name:<14}{value}" for name, value in run_facts(analysis, plan.tree.cost)]
     return "\n".join(out)
 
 
@@ -69,7 +69,7 @@ def essential(q: p.Query) -> p.Query:
 def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
     """What holds for the whole tree, as (name, value)."""
     yield "shape", tree.shape
-    yield "cost", number(tree.cost)
+    yield "cost", f"{number(tree.cost)} ns a window, {number(tree.routing)} of it for routing"
     yield "window", text.window(tree.window)
     yield "purge", tree.purge
     if tree.partition_by:
@@ -120,7 +120,7 @@ def tree_lines(
 ) -> Iterator[str]:
     """The tree, one line a node, with guides; with an analysis, what each node did at the end of its line."""
     label, children = describe(node, unit)
-    yield label + (estimates(node) if analysis is None else compared(node, analysis.nodes[path]))
+    yield label + (estimates(node) if analysis is None else compared(node, analysis.nodes[path], analysis.windows))
     for i, (lead, child) in enumerate(children):
         last = i == len(children) - 1
         lines = _lines(lead, child, unit, analysis, (*path, i))

@@ -7,12 +7,15 @@ it could not place: conjuncts and negations that need variables from outside. At
 from __future__ import annotations
 
 from itertools import count
+from math import exp
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import evolve, frozen
 
 from quercus.compiler import cost
-from quercus.compiler.arrange import ANY, Arranger, Component, implied
+from quercus.compiler.arrange import ANY, Arranged, Arranger, implied
+from quercus.compiler.constants import CALIBRATED, Constants
+from quercus.compiler.effort import Component
 from quercus.compiler.homes import inner_conjuncts, without_conditions
 from quercus.compiler.nested import choose_strategy, positive_strategy
 from quercus.compiler.pipeline import bottom_up
@@ -24,6 +27,7 @@ from quercus.ir import pattern as p
 from quercus.ir import tree as t
 
 if TYPE_CHECKING:
+    from quercus.ir.observed import Observed
     from quercus.schema import Schema
     from quercus.stats import Stats
 
@@ -48,15 +52,25 @@ class Built:
     pending: tuple[Pending, ...] = ()
     alternatives: tuple[tuple[str, float], ...] = ()
     chosen: str = ""
+    arranged: Arranged | None = None
 
 
-def plan_tree(q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str) -> tuple[t.Tree, Built]:
+def plan_tree(
+    q: p.Query,
+    schema: Schema,
+    stats: Stats | None,
+    shape: str,
+    nested: str,
+    observed: Observed | None = None,
+    constants: Constants = CALIBRATED,
+) -> tuple[t.Tree, Built]:
     """The physical tree of a rewritten query, for one shape ('auto': each operator's cheapest).
 
-    What an AND beside a Kleene component means is its orders: they are taken here, if the rule was left out.
+    What a run has `observed` of its events goes before statistics. What an AND beside a Kleene component means is its
+    orders: they are taken here, if the rule was left out.
     """
     q = evolve(q, pattern=bottom_up(q.pattern, and_kleene_orders))
-    planner = _Planner(q, schema, stats, shape, nested)
+    planner = _Planner(q, schema, stats, shape, nested, observed, constants)
     if q.empty is not None:
         built = Built(t.Empty(q.empty, t.Estimate()), 0.0, "stack")
     else:
@@ -73,15 +87,24 @@ def plan_tree(q: p.Query, schema: Schema, stats: Stats | None, shape: str, neste
         returns=q.returns,
         aggregates=q.aggregates,
         group_by=q.group_by,
-        cost=t.total_cost(built.node),
+        routing=planner.routing(built.node),
+        cost=t.total_cost(built.node) + planner.routing(built.node),
     )
     return tree, built
 
 
 class _Planner:
-    def __init__(self, q: p.Query, schema: Schema, stats: Stats | None, shape: str, nested: str) -> None:
+    def __init__(
+        self,
+        q: p.Query,
+        schema: Schema,
+        stats: Stats | None,
+        shape: str,
+        nested: str,
+        observed: Observed | None,
+        constants: Constants,
+    ) -> None:
         self.q, self.schema, self.shape, self.nested = q, schema, shape, nested
-        self.model = cost.Model(q.window, stats)
         self.kleene = p.kleene_variables(q.pattern)
         self.all = p.all_variables(q.pattern)
         self.counted = {k.var: k.most for k in p.walk(q.pattern) if isinstance(k, p.Kleene) and k.most is not None}
@@ -92,6 +115,8 @@ class _Planner:
         for leaf in p.leaves(q.pattern, negated=True):
             type_ = leaf.leaf.type if isinstance(leaf, p.Kleene) else leaf.type
             self.types[leaf.var] = self.types.get(leaf.var, frozenset()) | set(schema.accepts(type_))
+        types = {v: tuple(sorted(names)) for v, names in self.types.items()}
+        self.model = cost.Model(q.window, stats, types, observed, constants)
         self.unions = count(1)
         self.known = tuple(c for c in q.where if x.is_equality(c))  # what holds around the negation being placed
         self.placed: dict[tuple[int, ...], Placed] = {}
@@ -100,6 +125,11 @@ class _Planner:
             placed = todo.pop()
             self.placed[placed.path] = placed
             todo.extend(inner_negations(placed))
+
+    def routing(self, root: t.Node) -> float:
+        """Looking at the types of all events, once."""
+        leaves = {n.accepts: n.estimate.rows for n in t.walk(root) if isinstance(n, t.Buffer)}
+        return self.model.routing(sum(leaves.values()))
 
     # roots: of the query, of a branch of a root OR, of a negated sub-pattern
 
@@ -128,10 +158,10 @@ class _Planner:
         if counts:
             for var, n in counts:
                 rows *= cost.combinations(self._elements(e, var), n)
-            node = t.Combine(node, counts, t.Estimate(rows, rows * cost.BUILD))
+            node = t.Combine(node, counts, t.Estimate(rows, 0.0))
         checks = (*tests, *built.escaped, *postpone)
         if checks:
-            work = rows * len(checks) * cost.COMPARE
+            work = rows * len(checks) * self.model.constants.test
             for c in checks:
                 rows *= self.model.selectivity(c.expr)
             node = t.Test(node, checks, t.Estimate(rows, work))
@@ -140,8 +170,9 @@ class _Planner:
 
     def reject(self, node: t.Node, rows: float, pending: list[Pending]) -> tuple[t.Node, float]:
         for n in pending:
-            rows *= 0.5
-            node = t.Reject(node, n.negation, t.Estimate(rows, 0.0))
+            tested = evolve(n.negation.estimate, cost=n.negation.estimate.cost * max(rows, 1.0))
+            rows *= n.negation.estimate.rows
+            node = t.Reject(node, evolve(n.negation, estimate=tested), t.Estimate(rows, 0.0))
         return node, rows
 
     def _elements(self, e: p.Pattern, var: str) -> float:
@@ -177,12 +208,12 @@ class _Planner:
         kleene = isinstance(e, p.Kleene)
         least, most = (e.least, e.most) if isinstance(e, p.Kleene) else (1, 1)
         accepts = self.schema.accepts(leaf.type)
-        events = rows = self.model.events(accepts)
-        for c in predicates:
-            rows *= self.model.selectivity(c.expr)
-        node: t.Node = t.Buffer(leaf.var, leaf.type, accepts, kleene, least, most, predicates, t.Estimate(rows, events))
+        events, rows = self.model.leaf(accepts, (c.expr for c in predicates))
+        work = self.model.buffer(events, len(predicates))
+        node: t.Node = t.Buffer(leaf.var, leaf.type, accepts, kleene, least, most, predicates, t.Estimate(rows, work))
         if alone and isinstance(e, p.Kleene):  # maximal sets within the window: a stack of one
-            node = t.Stack("SEQ", (t.Step(node, (), (), ()),), None, t.Estimate(rows, rows * cost.KLEENE_LEFT))
+            each = self.model.constants.complete + rows * self.model.constants.left
+            node = t.Stack("SEQ", (t.Step(node, (), (), ()),), None, t.Estimate(rows, rows * each))
         return Built(node, rows, ANY)
 
     def operator(
@@ -219,8 +250,9 @@ class _Planner:
             (self.absent - own) | p.can_be_absent(e),
             frozenset(self.q.key.columns if self.q.key is not None else ()),
             whole=whole,
+            partition_by=self.q.partition_by,
         )
-        arrangement = arranger.choose(self.shape)
+        arrangement = arranger.choose(self.shape, listing=whole and self.model.observed is None)
         return Built(
             arrangement.node,
             arrangement.rows,
@@ -229,6 +261,7 @@ class _Planner:
             tuple(n for n in pending if n not in local),
             arrangement.alternatives,
             arrangement.chosen,
+            arrangement.arranged,
         )
 
     def union(
@@ -297,8 +330,7 @@ class _Planner:
         barred = frozenset().union(*(self.types[v] for v in excludes))
         around = exists.Around(self.kleene, self.absent, barred)
         strategy, reason = choose_strategy(body.node, correlated, self.all - inside, around, self.nested)
-        inner = body.rows
-        work = cost.probe(1.0, inner) if strategy == "index" else inner + cost.COMPARE
+        work = self._tested_once(body, strategy)
         negation = t.Negation(
             body.node,
             scope,
@@ -309,10 +341,21 @@ class _Planner:
             strategy,
             reason,
             n.marks,
-            t.Estimate(0.5, work),
+            t.Estimate(self._let_through(body.rows), work),
         )
         whole = scope.left is not None or scope.right is not None or bool(needs & self.kleene)
         return Pending(negation, None if whole else frozenset(needs), bool(needs & set(self.counted)))
+
+    def _tested_once(self, body: Built, strategy: str) -> float:
+        """What one test of a negation costs."""
+        leaves = sum(isinstance(n, t.Buffer) for n in t.positive(body.node))
+        if strategy == "index":
+            return self.model.probe(body.rows, leaves)
+        return self.model.searched(body.rows, leaves)
+
+    def _let_through(self, inner: float) -> float:
+        """The part of composites that a negation lets through: none of what it forbids falls into half a window."""
+        return min(max(exp(-inner / 2), 0.05), 0.95) if self.model.known else 0.5
 
     def correlated(
         self, where: list[x.Expr], local: tuple[x.Expr, ...], near: set[str] | frozenset[str]

@@ -50,6 +50,7 @@ class Analysis:
     compared: int  # all candidates, of joins, levels, sets and negations
     matches: int
     groups: int | None  # of a query with AGG
+    again: str  # what a plan that was made from these events rests on; empty: it was not
     stages: tuple[tuple[str, float], ...]  # seconds of each
 
     @property

@@ -22,7 +22,10 @@ Strategy = Literal["iterative", "aggressive", "passive", "balanced", "index"]
 
 @frozen
 class Estimate:
-    """Expected composites per window length, and the cost of this node alone, in units of one routed event."""
+    """Expected composites per window length, and nanoseconds that this node alone takes for them.
+
+    Of a negation: the part of composites that it lets through.
+    """
 
     rows: float = 0.0
     cost: float = 0.0
@@ -210,7 +213,8 @@ class Tree:
     returns: tuple[Output, ...]
     aggregates: tuple[Aggregate, ...]
     group_by: tuple[Column, ...]
-    cost: float
+    routing: float  # nanoseconds per window length, to look at the types of all events
+    cost: float  # of routing and of all nodes
 
 
 def inputs(n: Node) -> tuple[Node, ...]:

@@ -26,7 +26,8 @@ from quercus.ir.analysis import Actual, Analysis, places
 from quercus.plan import Plan
 from quercus.result import Matches
 
-STAGES = ("load", "prepare", "route", "buffers", "match", "order")
+STAGES = ("load", "prepare", "route", "buffers", "plan again", "match", "order", "aggregate")
+SOMETIMES = ("plan again", "aggregate")
 
 DEPTH_FIRST = "bound with the match around it"
 SETS_LAST = "not joined: its sets are completed last"
@@ -35,7 +36,14 @@ UNUSED = "in no alternative"
 
 
 def analyzed(plan: Plan, events: object, limits: Limits | None = None) -> Analysis:
-    """Run a plan over events in memory, on one thread, and say what each of its nodes did."""
+    """What each node did of the plan that ran."""
+    return run_and_analyze(plan, events, limits)[1]
+
+
+def run_and_analyze(plan: Plan, events: object, limits: Limits | None = None) -> tuple[Plan, Analysis]:
+    """Run a plan over events in memory, on one thread: the plan that ran, which may have been made from the events,
+    and what each of its nodes did.
+    """
     trace = Trace()
     stream = load(events, plan.schema, needed(plan) if isinstance(events, str | Path) else None)
     trace.lap("load")
@@ -45,11 +53,13 @@ def analyzed(plan: Plan, events: object, limits: Limits | None = None) -> Analys
     if plan.query.aggregates:
         groups = len(Matches(stream.table, plan.schema, plan.query, found))
         trace.lap("aggregate")
+    if trace.again is not None:
+        plan = trace.again.plan
     figures = Figures(plan, trace)
     nodes = {path: figures.of(n) for path, n in places(plan.tree.root)}
     nodes[()] = evolve(nodes[()], matches=matches)
     sizes = [figures.size(i) for i in range(len(figures.specs))]
-    return Analysis(
+    return plan, Analysis(
         nodes=nodes,
         events=len(stream),
         in_order=stream.rows is None,
@@ -61,7 +71,8 @@ def analyzed(plan: Plan, events: object, limits: Limits | None = None) -> Analys
         compared=sum(r.compared for r in trace.runs),
         matches=matches,
         groups=groups,
-        stages=tuple((s, trace.stages.get(s, 0.0)) for s in (*STAGES, *(["aggregate"] if groups is not None else []))),
+        again="" if trace.again is None else trace.again.note,
+        stages=tuple((s, trace.stages.get(s, 0.0)) for s in STAGES if s in trace.stages or s not in SOMETIMES),
     )
 
 

@@ -18,13 +18,14 @@ from quercus.backends.local.inputs import is_large
 from quercus.backends.local.joins import Measured
 from quercus.backends.local.pool import shared
 from quercus.backends.local.program import Compiler
-from quercus.backends.local.specs import FlatSpec, Sets
+from quercus.backends.local.refine import refined
+from quercus.backends.local.specs import BufferSpec, FlatSpec, Sets
 from quercus.backends.local.threads import Matchers
 from quercus.backends.local.trace import Trace
 from quercus.errors import LimitExceeded, OutOfOrder
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
-from quercus.ir.flat import flatten
+from quercus.ir.flat import Flat, flatten
 from quercus.kernels import group, match
 from quercus.plan import Plan
 from quercus.result import Bound, Matches
@@ -81,6 +82,13 @@ def find(
         lap("route")
         source = BufferSource(stream, tree, wanted, routed)
         lap("buffers")
+        again = refined(plan, stream, wanted, source.data, limits)
+        if again is not None:
+            if again.plan is not plan:
+                flats, wanted, tree = _planned_again(again.plan, wanted, source) or (flats, wanted, tree)
+            if trace is not None and tree is again.plan.tree:
+                trace.again = again
+            lap("plan again")
         compiler = Compiler(tree, plan.schema, wanted, key_holds=not source.nulls)
         numbers = [compiler.flat(f, {}, root=True) for f in flats]
         program = compiler.program
@@ -115,6 +123,19 @@ def find(
     found = combine(plan.query, parts, stream, distinct=repeats(tree.root), ordered=ordered, single=single)
     lap("order")
     return found
+
+
+def _planned_again(
+    plan: Plan, wanted: list[BufferSpec], source: BufferSource
+) -> tuple[tuple[Flat, ...], list[BufferSpec], t.Tree] | None:
+    """Another plan over the buffers that are there; None: it needs others."""
+    flats = flatten(plan.tree.root, plan.tree.window)
+    now = buffer_specs(flats, plan.tree)
+    place = {spec: i for i, spec in enumerate(wanted)}
+    if not flats or any(spec not in place for spec in now):
+        return None
+    source.data = [source.data[place[spec]] for spec in now]
+    return flats, now, plan.tree
 
 
 def _no_lap(stage: str) -> None:

@@ -7,6 +7,7 @@ import time
 from attrs import define, field, frozen
 
 from quercus.backends.local.joins import Measured
+from quercus.backends.local.refine import Again
 from quercus.backends.local.specs import Filled, FlatSpec, Program
 from quercus.backends.local.threads import Matchers
 from quercus.ir.flat import Flat
@@ -38,6 +39,7 @@ class Trace:
     program: Program | None = None
     data: Filled | None = None
     matcher: match.Matcher | None = None
+    again: Again | None = None  # a plan that was made from the data
     last: float = field(factory=time.perf_counter)
 
     def lap(self, stage: str) -> float:

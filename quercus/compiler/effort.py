@@ -1,0 +1,426 @@
+"""What an arrangement of an operator's components costs: composites per window, candidates, nanoseconds.
+
+It follows the kernels step by step. A stack of plain events runs along pointers (`chain`), or else searches the range
+of each component. A join takes whole ranges where nothing tests them. Kleene sets are completed on whole composites,
+in every shape, and `[n]` sets are bound event by event.
+"""
+
+from __future__ import annotations
+
+from math import exp, log2
+
+from attrs import frozen
+
+from quercus.compiler import cost
+from quercus.ir import expr as x
+from quercus.ir import tree as t
+
+
+@frozen
+class Component:
+    """A built component: its tree, expected rows, and the variables it binds."""
+
+    node: t.Node
+    rows: float
+    variables: frozenset[str]
+    shape: str
+    unions: frozenset[int] = frozenset()  # whose choice of branch its composites remember
+
+    @property
+    def kleene(self) -> bool:
+        return isinstance(self.node, t.Buffer) and self.node.kleene
+
+    @property
+    def counted(self) -> int:
+        """n of `[n]`; 0: not such a set."""
+        return self.node.most or 0 if isinstance(self.node, t.Buffer) and self.node.kleene else 0
+
+
+TOO_MUCH = 1e3  # nanoseconds a byte that a tree had better not hold
+
+Tested = tuple[t.Predicate, int, float]  # with the components that it needs, and its selectivity
+
+
+class Effort:
+    """Estimates for one operator. Components are numbered, and sets of them are masks."""
+
+    def __init__(
+        self,
+        op: str,
+        components: list[Component],
+        predicates: list[Tested],
+        negations: list[tuple[t.Negation, int]],
+        model: cost.Model,
+        key: frozenset[x.Expr],
+        *,
+        whole: bool,
+        reach: float = 1.0,
+        same_key: float = 1.0,
+    ) -> None:
+        """`whole`: its matches are those of the query. `reach`: its own window, as a part of the query's.
+
+        `same_key`: the part of pairs that are of one declared key, of which each match is.
+        """
+        self.reach, self.key, self.same_key = reach, key, same_key
+        self.op, self.components, self.predicates, self.model = op, components, predicates, model
+        self.negations, self.whole, self.c = negations, whole, model.constants
+        self.n = len(components)
+        self.full = (1 << self.n) - 1
+        self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
+        self.plain = self.full & ~self.kleene
+        self.counted = [i for i, c in enumerate(components) if c.counted]
+        self.open = [i for i, c in enumerate(components) if c.kleene and not c.counted]
+        self.most = max((c.rows for c in components), default=1.0)
+        found = classes(predicates)
+        self.classes = [(joined, kept) for _, joined, kept in found]
+        self.segments = [(joined, kept) for columns, joined, kept in found if columns <= key]
+        if same_key < 1.0:
+            self.classes.append((self.full, same_key))
+            self.segments.append((self.full, same_key))
+        self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
+        self.others = [(needs, kept) for c, needs, kept in predicates if not x.is_equality(c.expr) or c.when]
+        self.tests = [(needs, kept) for c, needs, kept in predicates if not self._holds(c)]
+        self.tested = bool(self.tests or self.classes or negations or self.kleene)
+        self.factors = self._factors()
+        self._rows: dict[int, float] = {}
+        self._kept: dict[int, float] = {}
+
+    def renewed(self, model: cost.Model) -> Effort:
+        """The same components, which are leaves, under another model."""
+        components = []
+        for c in self.components:
+            assert isinstance(c.node, t.Buffer)
+            rows = model.leaf(c.node.accepts, (k.expr for k in c.node.where))[1]
+            components.append(Component(c.node, rows, c.variables, c.shape, c.unions))
+        predicates = [(c, needs, model.selectivity(c.expr)) for c, needs, _ in self.predicates]
+        return Effort(
+            self.op,
+            components,
+            predicates,
+            self.negations,
+            model,
+            self.key,
+            whole=self.whole,
+            reach=self.reach,
+            same_key=self.same_key,
+        )
+
+    def _holds(self, c: t.Predicate) -> bool:
+        """Whether an equality is what the key says, so that it needs no test."""
+        return isinstance(c.expr, x.Compare) and x.is_equality(c.expr) and not c.when and c.expr.left in self.keyed
+
+    def _factors(self) -> dict[tuple[int, int], float]:
+        """Of pairs of components of a SEQ: how their order departs from chance, where that is known."""
+        if self.op != "SEQ" or not self.model.known:
+            return {}
+        names = [next(iter(c.variables)) if len(c.variables) == 1 else None for c in self.components]
+        found = {}
+        for i, a in enumerate(names):
+            for j in range(i + 1, self.n):
+                b = names[j]
+                if a is not None and b is not None:
+                    factor = self.model.order(a, b)
+                    if factor != 1.0:
+                        found[i, j] = factor
+        return found
+
+    # composites
+
+    def rows(self, mask: int) -> float:
+        """Expected composites over these components: a Kleene set joins as one."""
+        known = self._rows.get(mask)
+        if known is None:
+            chosen = mask & self.plain or mask
+            known, m, before = 1.0, 0, -1
+            for i in range(self.n):
+                if chosen >> i & 1:
+                    known *= self.components[i].rows * self.factors.get((before, i), 1.0)
+                    m, before = m + 1, i
+            known *= cost.arrangements(self.op, m) * self.reach ** max(m - 1, 0)
+            for needs, kept in self.others:
+                if needs & mask == needs and not needs & self.kleene:
+                    known *= kept
+            for joined, kept in self.classes:
+                known *= kept ** max(0, (joined & chosen).bit_count() - 1)
+            self._rows[mask] = known
+        return known
+
+    def elements(self, i: int) -> float:
+        """Elements of a set beside one composite: what m events leave of a window, or of a gap, is 1/m of it."""
+        found = self.components[i].rows * self.reach / max(self.plain.bit_count(), 1)
+        for joined, kept in self.segments:
+            if joined >> i & 1 and joined & ~(1 << i):
+                found *= kept
+        return found
+
+    def kept(self, i: int) -> float:
+        """The part of a set's elements that pass the conditions on them."""
+        part = 1.0
+        for needs, kept in self.tests:
+            if needs >> i & 1 and needs & ~(1 << i):
+                part *= kept
+        return part
+
+    def matches(self) -> float:
+        """Expected matches, before negations and tests of whole sets."""
+        found = self.rows(self.plain or self.full)
+        for i in self.open:
+            node = self.components[i].node
+            if isinstance(node, t.Buffer) and node.least and self.plain:
+                found *= 1 - exp(-min(self.elements(i) * self.kept(i), 50.0))
+        slots = max(self.plain.bit_count(), 1)
+        for i in self.counted:
+            for taken in range(self.components[i].counted):
+                found *= self.components[i].rows * self.kept(i) * self._ordered(slots, taken)
+                slots += 1
+        return found
+
+    def _ordered(self, slots: int, taken: int = 0) -> float:
+        """The part of candidates for one more event that fit beside so many, of which some are of its own set."""
+        if slots == 0:
+            return 1.0
+        part = cost.arrangements(self.op, slots + 1) / cost.arrangements(self.op, slots)
+        return part * self.reach / (taken + 1 if self.op == "AND" else 1)
+
+    # joins
+
+    def join_cost(self, left: int, right: int) -> float:
+        """Candidates looked at, composites built; at the root of a match, what completes it."""
+        a, b = left & self.plain, right & self.plain
+        if not a or not b:
+            return self._after(left | right) if left | right == self.full else 0.0
+        if self.tested:
+            return self._pairs(a, b) + self._after(left | right)
+        rows_left, rows_right = self.rows(a), self.rows(b)
+        if self.op == "SEQ":
+            work = self.candidates(a, b, []) * self.c.take + rows_right * self.c.drive
+        else:
+            work = 2.0 * self.reach * rows_left * rows_right * self.c.meet + (rows_left + rows_right) * self.c.drive
+        return work + self._after(left | right)
+
+    def _pairs(self, left: int, right: int) -> float:
+        """The candidates of a join, where there may be conditions, negations and sets."""
+        c, both = self.c, left | right
+        crossing = [k for k in self.tests if k[0] & both == k[0] and k[0] & left and k[0] & right]
+        ordered = self.op == "SEQ"
+        work = (self.rows(right) if ordered else self.rows(left) + self.rows(right)) * c.drive
+        refused = self.refusing(left, right)
+        if ordered and not crossing and not refused and (both != self.plain or not self.kleene):
+            each = c.take
+        else:
+            each = c.meet + (c.test * _tried(crossing) if crossing else 0.0)
+        work += self.candidates(left, right, self.classes) * each + refused
+        if any(k not in self.segments and k[0] & left and k[0] & right for k in self.classes):
+            work += (self.rows(left) + self.rows(right)) * c.hash
+        return work
+
+    def _after(self, mask: int) -> float:
+        """What the composites of a join cost when they are there: kept, or completed to matches."""
+        known = self._kept.get(mask)
+        if known is None:
+            if mask & self.plain == self.plain and self.whole:
+                known = self._at_root() if mask == self.full else 0.0
+            else:
+                rows = self.rows(mask)
+                held = self.model.held(rows, self.most)
+                known = rows * (self.c.build + (self.c.spill if held > cost.CACHE_BYTES else 0.0))
+                if held > self.model.most_bytes and self.model.known:
+                    known += TOO_MUCH * held
+            self._kept[mask] = known
+        return known
+
+    def candidates(self, left: int, right: int, over: list[tuple[int, float]]) -> float:
+        """Pairs whose ends lie in one window.
+
+        Of ordered ones a composite of m finds its partner in what its own length leaves of the window: 1/m of it.
+        """
+        candidates = self.rows(left) * self.rows(right)
+        candidates *= 1 / max((right & self.plain).bit_count(), 1) if self.op == "SEQ" else 2.0
+        candidates *= self.reach
+        if self.op == "SEQ" and self.factors:
+            last, first = left.bit_length() - 1, (right & -right).bit_length() - 1
+            candidates *= self.factors.get((last, first), 1.0)
+        return candidates * min((kept for joined, kept in over if joined & left and joined & right), default=1.0)
+
+    def _at_root(self) -> float:
+        """From the composites of a tree to matches in order."""
+        c = self.c
+        if not self.whole:
+            return 0.0
+        rows, slots = self.rows(self.plain or self.full), max(self.plain.bit_count(), 1)
+        passing = sum(k.rows for k in self.components if not k.kleene)
+        work = rows * slots * c.bind + passing * c.advance + self.groups() * c.grove
+        if self.kleene:
+            return work + self._levels(self.counted, self.plain) + self._sets() + self.matches() * c.sort
+        work += rows * slots * c.emit
+        if self.op != "SEQ":
+            return work + rows * c.sort
+        last = self.components[self.n - 1].rows
+        return work + rows * c.order * log2(2 + rows / max(last, 1e-9))
+
+    def groups(self) -> float:
+        """Parts of the buffers that are matched each by itself, one for each key; so many for one window."""
+        return max((1 / max(kept, 1e-9) for _, kept in self.segments), default=0.0) / self.model.windows
+
+    def held_bytes(self, mask: int) -> float:
+        """What the internal buffer over these components holds at most."""
+        if mask & self.plain == self.plain or (mask & self.plain).bit_count() < 2:
+            return 0.0
+        return self.model.held(self.rows(mask), self.most)
+
+    def least_cost(self, mask: int) -> float:
+        """What any join costs that gives these components: each composite was a candidate, and is kept or a match."""
+        each = min(self.c.take, self.c.meet) if self.op == "SEQ" else self.c.meet
+        return (self.rows(mask) * each if mask & self.plain == mask else 0.0) + self._after(mask)
+
+    def refusing(self, left: int, right: int) -> float:
+        """What the negations cost that are tested at a join."""
+        both = (left | right) & self.plain
+        here = [g.estimate.cost for g, needs in self.negations if needs and _meets(needs, both, left, right)]
+        return sum(here) * self.rows(both) if here else 0.0
+
+    # the stack
+
+    @property
+    def chain(self) -> bool:
+        """Whether a stack runs along pointers: a SEQ of single events."""
+        plain = [c for i, c in enumerate(self.components) if self.plain >> i & 1]
+        leaves = all(isinstance(c.node, t.Buffer) for c in plain)
+        return self.op == "SEQ" and self.whole and len(plain) >= 2 and leaves and not self.counted
+
+    @property
+    def trail(self) -> bool:
+        """Whether the only set ends a SEQ, and nothing tests anything: its matches come in order."""
+        return (
+            self.op == "SEQ"
+            and self.whole
+            and self.open == [self.n - 1]
+            and not self.counted
+            and not self.tests
+            and all(isinstance(c.node, t.Buffer) for c in self.components)
+        )
+
+    def stack_cost(self) -> float:
+        """Components bound one by one: a SEQ's last, its first, then the rest.
+
+        What is bound is not kept, and not hashed on: equalities spare candidates only where they are a key.
+        """
+        c = self.c
+        fixed = [i for i in range(self.n) if i not in self.open]
+        if self.op == "SEQ" and len(fixed) > 1 and not self.trail:
+            fixed = [fixed[-1], *fixed[:-1]]
+        work = self._levels(fixed, 0) + self.groups() * c.segment
+        if self.chain or self.trail:
+            work += sum(self.components[i].rows for i in fixed) * c.point * 2
+        if self.kleene:
+            work += self._sets()
+        found = self.matches()
+        if self.kleene or not self.chain:
+            in_order = self.trail or (self.op == "SEQ" and self.n - 1 not in self.open)
+            work += 0.0 if self.trail else found * (c.check if in_order else c.sort)
+        return work
+
+    def _levels(self, order: list[int], bound: int) -> float:
+        """Binding components one after the other, beside those that are bound already."""
+        c, work = self.c, 0.0
+        chain, trail = (self.chain or self.trail) and not bound, self.trail and not bound
+        rows, slots = self.rows(bound) if bound else 1.0, bound.bit_count()
+        ranges = self.whole and not self.open and not bound
+        for place, i in enumerate(order):
+            last = place == len(order) - 1
+            after = bound | 1 << i
+            tests = [kept for needs, kept in self.tests if needs & after == needs and needs >> i & 1]
+            refused = self._refused_at(i, after, chain=chain)
+            spared = min((k for joined, k in self.segments if joined & bound and joined >> i & 1), default=1.0)
+            for taken in range(self.components[i].counted or 1):
+                candidates = rows * self.components[i].rows * self._ordered(slots, taken) * spared
+                free = not tests and not refused
+                if trail or (not slots and not bound):
+                    work += candidates * (c.look if not chain else c.open)
+                elif last and free and ranges and not self.counted:
+                    work += candidates * c.pair * (slots + 1) / 2 + (0.0 if chain else rows * c.enter)
+                elif chain and free and ranges and place == len(order) - 2 and self._is_free(order[-1], after):
+                    work += candidates * c.open
+                else:
+                    work += candidates * c.follow if chain else rows * c.enter + candidates * c.look
+                    if last and ranges:
+                        work += candidates * c.emit * (slots + 1)
+                tried, rest = 0.0, 1.0
+                for kept in tests:
+                    tried, rest = tried + rest, rest * kept
+                work += candidates * tried * c.test + candidates * rest * refused
+                slots += 1
+                rows = candidates * rest
+            bound = after
+            if not any(self.components[j].counted for j in order):
+                rows = self.rows(bound)
+        return work
+
+    def _is_free(self, i: int, bound: int) -> bool:
+        """Whether binding a component last tests nothing."""
+        after = bound | 1 << i
+        tested = any(needs & after == needs and needs >> i & 1 for needs, _ in self.tests)
+        return not tested and self._refused_at(i, after, chain=True) == 0.0
+
+    def _refused_at(self, i: int, after: int, *, chain: bool) -> float:
+        """What the negations cost, for one candidate, that are tested when a component is bound.
+
+        In a chain those between neighbours are pointers, which cost hardly more than the neighbours' own.
+        """
+        here = [(g, needs) for g, needs in self.negations if needs & after == needs and needs >> i & 1]
+        return sum(g.estimate.cost for g, needs in here if not (chain and self._is_pointer(g, needs)))
+
+    def _is_pointer(self, g: t.Negation, needs: int) -> bool:
+        low = (needs & -needs).bit_length() - 1
+        return g.strategy == "index" and needs == 3 << low and not needs & self.kleene
+
+    # sets
+
+    def _sets(self) -> float:
+        """Kleene sets, completed on whole composites: a range of elements for each, or those of a trail."""
+        c, rows = self.c, self.rows(self.plain or self.full)
+        if self.trail:
+            return rows * (c.trail + self.elements(self.n - 1) * c.emit)
+        work, total = 0.0, 0.0
+        for i in self.open:
+            found, kept = self.elements(i), self.kept(i)
+            before = i < self.n - 1
+            work += c.complete + found * kept * (c.left if before else c.right)
+            if kept < 1.0:
+                work += found * (c.try_ + c.test)
+            total += found * kept
+        if len(self.open) > 1:
+            work += total * total * c.clique
+        written = self.matches() * (c.finish + self.plain.bit_count() * c.emit)
+        return rows * work + written
+
+
+def _meets(needs: int, both: int, left: int, right: int) -> bool:
+    """Whether what is needed comes together at a join, and not below it."""
+    return needs & both == needs and needs & left != needs and needs & right != needs
+
+
+def _tried(tests: list[tuple[int, float]]) -> float:
+    """How many of some tests are made on a candidate: the first that fails ends it."""
+    tried, rest = 0.0, 1.0
+    for _, kept in sorted(tests, key=lambda k: k[1]):
+        tried, rest = tried + rest, rest * kept
+    return tried
+
+
+def classes(predicates: list[Tested]) -> list[tuple[set[x.Expr], int, float]]:
+    """Equalities that hang together count once per component joined: (columns, components, selectivity of one)."""
+    groups: list[tuple[set[x.Expr], int, float]] = []
+    for c, needs, kept in predicates:
+        if not x.is_equality(c.expr) or c.when:
+            continue
+        assert isinstance(c.expr, x.Compare)
+        columns, mask, least = {c.expr.left, c.expr.right}, needs, kept
+        apart = []
+        for g in groups:
+            if g[0] & columns:
+                columns, mask, least = columns | g[0], mask | g[1], min(least, g[2])
+            else:
+                apart.append(g)
+        groups = [*apart, (columns, mask, least)]
+    return groups
