@@ -17,6 +17,7 @@ from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found
 from quercus.backends.local.inputs import as_table
+from quercus.backends.local.orders import Orders
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
@@ -238,6 +239,14 @@ class Stream:
         never = self._engine.clock == END and not query.group_by and not self._totals.groups and not len(answer)
         totals = self._totals.sum_up(answer) if never else self._totals.add(answer)
         return Matches.of_stream(schema, query, found, totals)
+
+    # ---- plans
+
+    def _switch(self, orders: Orders) -> None:
+        """Search in other orders from the next push on: the events that are kept move, and nothing else changes."""
+        self._check_open()
+        self._engine = self._engine.switched(orders)
+        self._course, self._inlet = self._engine.course, None
 
     # ---- snapshots
 
