@@ -17,6 +17,7 @@ from attrs import evolve
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import buffer_specs, variables_of
+from quercus.backends.local.choose import planned_orders
 from quercus.backends.local.conform import conforms, wanted_columns
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
@@ -24,7 +25,7 @@ from quercus.backends.local.fill import column, numbers, valid
 from quercus.backends.local.history import History, Piece, row_numbers, taken
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
-from quercus.backends.local.orders import Orders, planned_orders
+from quercus.backends.local.orders import Orders
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back

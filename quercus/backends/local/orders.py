@@ -10,7 +10,6 @@ from quercus.backends.local.joins import Pair, joined
 from quercus.backends.local.release import Variant
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat
-from quercus.plan import Plan
 
 Order = tuple[str, ...]  # of the components after the pivot; none: as a stack binds them
 Orders = tuple[Order, ...]  # of each search of a stream
@@ -59,11 +58,6 @@ def tree_order(root: t.Node, f: Flat, variant: Variant) -> Order:
     climbed = _climbed(tree, variant.pivot)
     found = _leaves(tree) if climbed is None else climbed
     return normal(f, variant, (*found, *(v for v in fixed(f) if v not in found and v != variant.pivot)))
-
-
-def planned_orders(plan: Plan, variants: list[tuple[Flat, Variant]]) -> Orders:
-    """What a plan says of its searches."""
-    return tuple(tree_order(plan.tree.root, f, v) for f, v in variants)
 
 
 def normal(f: Flat, variant: Variant, order: Order) -> Order:

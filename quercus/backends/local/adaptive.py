@@ -1,0 +1,212 @@
+"""Streams that adapt: running statistics, a look at them now and then, and another order of binding where it pays.
+
+Nothing is counted when events are pushed. A look counts the events that buffers have got since the last one, and reads
+what the levels of the searches have tested and bound.
+"""
+
+from __future__ import annotations
+
+from math import inf, log
+
+import numpy as np
+
+from quercus.adapt import Adapt, Switch
+from quercus.backends.local.choose import Choice, choose, is_known, planned_model, seen_searches
+from quercus.backends.local.incremental import BEGIN, Engine
+from quercus.backends.local.orders import Orders, stack_order
+from quercus.compiler.stream_cost import Search
+from quercus.ir import text
+from quercus.plan import Plan
+from quercus.running_stats import FEW, Running
+from quercus.stats import Stats
+
+HALF_LIFE = 4  # windows
+AGAIN = 4  # the part of the way to theta after which what was thought of is thought of again
+SURE = 100  # candidates that say something of a condition
+
+Tally = list[tuple[int, int]]  # of each level: candidates, and how many were bound
+
+
+class Adapter:
+    """Watches the engine of a stream, and says when to search in other orders."""
+
+    def __init__(self, engine: Engine, asked: Adapt, switches: list[Switch]) -> None:
+        self.asked, self.plan, self.switches = asked, engine.plan, switches
+        self.window = engine.plan.tree.window.size
+        self.running = Running(asked.half_life or HALF_LIFE * max(self.window, 1))
+        self.seen = 0.0  # how much time, or how many events, all looks have covered
+        self.used = self._planned(engine) if is_known(engine.plan) else None  # what the orders in use were chosen by
+        self.tried: Stats | None = None  # what the planner saw last
+        self.chained: dict[int, bool] = {}
+        self.next = engine.course.rows + asked.every  # events pushed at which to look again
+        self._begin(engine)
+
+    def _begin(self, engine: Engine) -> None:
+        self.clock, self.place = engine.clock, engine.place
+        self.tallies = _tallies(engine)
+
+    def _planned(self, engine: Engine) -> Stats:
+        model = planned_model(self.plan)
+        per = {str(b): model.leaf(s.accepts, s.local)[1] / max(self.window, 1) for b, s in enumerate(engine.specs)}
+        return Stats(per)
+
+    # ---- what is seen
+
+    def look(self, engine: Engine) -> Orders | None:
+        """The orders to switch to, if any."""
+        self.next = engine.course.rows + max(self.asked.every, engine.matcher.events // 4, 2 * len(engine.keys.values))
+        if not self._observe(engine):
+            return None
+        now, theta = self.running.stats(), self.asked.theta
+        drift = inf if self.used is None else self._drift(now, self.used)
+        if self.seen < self.window or drift <= theta:
+            return None
+        if self.tried is not None and self._drift(now, self.tried) <= 1 + (theta - 1) / AGAIN:
+            return None
+        choice, self.tried = self.choice(engine, now), now
+        if self.used is None:
+            self.used = now
+        if choice.orders == engine.orders or choice.gain <= self.asked.gamma:
+            return None
+        told = shown(engine, engine.orders), shown(engine, choice.orders)
+        self.switches.append(Switch(engine.course.rows, engine.clock, *told, drift, choice.gain))
+        self.used = now
+        return choice.orders
+
+    def switched(self, engine: Engine) -> None:
+        """What the new engine has done is counted from here."""
+        self.tallies = _tallies(engine)
+
+    def choice(self, engine: Engine, now: Stats) -> Choice:
+        """What the planner would do by now."""
+        return choose(self.plan, engine.variants, engine.orders, self._searches(engine, now), self.chained)
+
+    def rates(self, engine: Engine) -> list[tuple[list[str], float]]:
+        """Events of each buffer in a window, with the variables that they are for."""
+        known = self.running.stats().rates
+        return [(engine.names[s], known.get(str(b), 0.0) * self.window) for b, s in enumerate(engine.specs)]
+
+    def _searches(self, engine: Engine, now: Stats) -> list[Search]:
+        rows = {
+            (s.accepts, s.local): now.rates.get(str(b), 0.0) * max(self.window, 1) for b, s in enumerate(engine.specs)
+        }
+        keys = len(engine.keys.values) - len(engine.keys.free) if engine.keyed and not engine.own_positions else 1
+        return seen_searches(self.plan, engine.variants, rows, now.selectivity, float(keys))
+
+    def _observe(self, engine: Engine) -> bool:
+        """Take in what came since the last look; whether time has gone by."""
+        counts, span = self._counts(engine)
+        if span > 0:
+            tallies = _tallies(engine)
+            passed = self._passed(engine, tallies)
+            self.running.observe({str(b): n for b, n in enumerate(counts)}, span, engine.place - self.place, passed)
+            self.seen += span
+            for i, (plain, chain, _, _) in enumerate(engine.searches):
+                if chain >= 0:
+                    self.chained[i] = engine.matcher.tally(chain)[0][0][1] > engine.matcher.tally(plain)[0][0][1]
+            self.tallies = tallies
+        if span > 0 or self.clock == BEGIN:
+            self.clock, self.place = engine.clock, engine.place
+        return span > 0
+
+    def _counts(self, engine: Engine) -> tuple[list[int], float]:
+        """Events of each buffer since the last look, at most those that are kept, and how long that is."""
+        m, reach = engine.matcher, engine.reach
+        if engine.own_positions:
+            held = float(np.minimum(np.array(m.positions(), np.int64), reach).sum())
+            part = min(1.0, (engine.place - self.place) / held) if held else 0.0
+            return [round(n * part) for n in m.live(BEGIN, reach)], held * part
+        if engine.count:
+            since = max(self.place, engine.place - reach)
+            return m.live(BEGIN, since), float(engine.place - since)
+        if self.clock == BEGIN:
+            return [], 0.0
+        since = max(self.clock, engine.clock - reach)
+        now = m.live(engine.clock, 0)  # more may come at this very time
+        return [n - later for n, later in zip(m.live(since, 0), now, strict=True)], float(engine.clock - since)
+
+    def _passed(self, engine: Engine, tallies: list[Tally]) -> dict[str, tuple[int, int]]:
+        """How many candidates each condition was tested on, and how many passed.
+
+        Where a level has several conditions, each gets its share by what is expected of it.
+        """
+        found: dict[str, tuple[int, int]] = {}
+        searches = self._searches(engine, self.running.stats())
+        for number, search in enumerate(searches):
+            levels = engine.program.flats[engine.searches[number][0]].levels
+            names = _bound(engine, number)
+            if len(levels) != len(names) + 1:  # sets of n events have n levels
+                continue
+            mask = 0
+            for k, name in enumerate(names, 1):
+                i = search.names.index(name)
+                tests = search.tests(mask, i)
+                mask |= 1 << i
+                tested, bound = (a - b for a, b in zip(tallies[number][k], self.tallies[number][k], strict=True))
+                if not tests or tested <= 0 or levels[k].negations:
+                    continue
+                weights = [-log(min(max(kept, 1e-9), 0.999)) for _, kept in tests]
+                for (e, _), weight in zip(tests, weights, strict=True):
+                    passed = tested * min(1.0, max(bound, 0.1) / tested) ** (weight / sum(weights))
+                    a, b = found.get(text.scalar(e), (0, 0))
+                    found[text.scalar(e)] = a + tested, b + round(passed)
+        return found
+
+    def _drift(self, now: Stats, then: Stats) -> float:
+        """By how much statistics differ: of events, and of conditions."""
+        found = self.running.drift(then)
+        for name, kept in now.selectivity.items():
+            tested = self.running.tested(name)
+            if name in then.selectivity and tested >= SURE:
+                ratio = (kept * tested + FEW) / (then.selectivity[name] * tested + FEW)
+                found = max(found, ratio, 1 / ratio)
+        return found
+
+
+def can_switch(engine: Engine) -> bool:
+    """Whether there is any other order: a pivot and one more component have none."""
+    return any(len(stack_order(f, v)) > 1 for f, v in engine.variants)
+
+
+def explain_stream(plan: Plan, engine: Engine, adapter: Adapter | None, switches: list[Switch]) -> str:
+    """A plan and how its stream is searched by now."""
+    lines = ["", "Stream", f"  binds {shown(engine, engine.orders)}"]
+    if adapter is None:
+        lines.append("  does not adapt: " + ("its shape was asked for" if plan.options.shape != "auto" else "one plan"))
+    else:
+        seen = [f"{', '.join(names)} {rows:.4g}" for names, rows in adapter.rates(engine)]
+        lines.append(f"  in a window: {'; '.join(seen)}" if adapter.seen else "  nothing was seen yet")
+        for name, kept in sorted(adapter.running.stats().selectivity.items()):
+            lines.append(f"  passed {name}: {kept:.4g}")
+    for s in switches:
+        lines.append(
+            f"  switched at row {s.row}, time {s.clock}: {s.before} -> {s.after}"
+            f" (drift {s.drift:.1f}, expected gain {s.gain:.1f})"
+        )
+    if adapter is not None and not switches:
+        lines.append("  no switch so far")
+    return plan.explain().rstrip() + "\n" + "\n".join(lines) + "\n"
+
+
+def shown(engine: Engine, orders: Orders) -> str:
+    """The order in which each search binds, its pivot first."""
+    found = []
+    for (f, v), order in zip(engine.variants, orders, strict=True):
+        found.append(" ".join((v.pivot, *(order or stack_order(f, v)))) + ("" if order else " (stack)"))
+    return ", ".join(dict.fromkeys(found))
+
+
+def _bound(engine: Engine, number: int) -> list[str]:
+    f, v = engine.variants[number]
+    return list(engine.orders[number] or stack_order(f, v))
+
+
+def _tallies(engine: Engine) -> list[Tally]:
+    found = []
+    for plain, chain, _, _ in engine.searches:
+        tally = [(tested, bound) for _, tested, bound in engine.matcher.tally(plain)[0]]
+        if chain >= 0:
+            more = [(tested, bound) for _, tested, bound in engine.matcher.tally(chain)[0]]
+            tally = [(a + c, b + d) for (a, b), (c, d) in zip(tally, more, strict=True)]
+        found.append(tally)
+    return found
