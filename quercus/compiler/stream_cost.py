@@ -104,7 +104,7 @@ class Search:
         candidates = rows * self._placed(after) / placed if placed > 0 else 0.0
         work = rows * (c.enter if following is None else 0.0)
         if following is not None and following >= 0:  # without one of the next component, nobody looks further
-            candidates *= min(1.0, self.rows[following] / (mask.bit_count() + 2))
+            candidates *= min(1.0, self.rows[following] / (mask.bit_count() + 1))
         if after == self.full and not tests and not self.open:
             return work + candidates * c.pair
         tried, rest = 0.0, 1.0

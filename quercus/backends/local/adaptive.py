@@ -39,11 +39,8 @@ class Adapter:
         self.tried: Stats | None = None  # what the planner saw last
         self.chained: dict[int, bool] = {}
         self.next = engine.course.rows + asked.every  # events pushed at which to look again
-        self._begin(engine)
-
-    def _begin(self, engine: Engine) -> None:
         self.clock, self.place = engine.clock, engine.place
-        self.tallies = _tallies(engine)
+        self.switched(engine)
 
     def _planned(self, engine: Engine) -> Stats:
         model = planned_model(self.plan)
@@ -74,8 +71,9 @@ class Adapter:
         return choice.orders
 
     def switched(self, engine: Engine) -> None:
-        """What the new engine has done is counted from here."""
+        """What the new engine does is counted from here."""
         self.tallies = _tallies(engine)
+        self.tests = self._tests(engine)
 
     def choice(self, engine: Engine, now: Stats) -> Choice:
         """What the planner would do by now."""
@@ -98,7 +96,7 @@ class Adapter:
         counts, span = self._counts(engine)
         if span > 0:
             tallies = _tallies(engine)
-            passed = self._passed(engine, tallies)
+            passed = self._passed(tallies)
             self.running.observe({str(b): n for b, n in enumerate(counts)}, span, engine.place - self.place, passed)
             self.seen += span
             for i, (plain, chain, _, _) in enumerate(engine.searches):
@@ -125,31 +123,34 @@ class Adapter:
         now = m.live(engine.clock, 0)  # more may come at this very time
         return [n - later for n, later in zip(m.live(since, 0), now, strict=True)], float(engine.clock - since)
 
-    def _passed(self, engine: Engine, tallies: list[Tally]) -> dict[str, tuple[int, int]]:
-        """How many candidates each condition was tested on, and how many passed.
-
-        Where a level has several conditions, each gets its share by what is expected of it.
-        """
-        found: dict[str, tuple[int, int]] = {}
-        searches = self._searches(engine, self.running.stats())
-        for number, search in enumerate(searches):
+    def _tests(self, engine: Engine) -> list[tuple[int, int, dict[str, float]]]:
+        """(search, level, conditions) where conditions alone decide; each with its share in what they let pass."""
+        found = []
+        for number, search in enumerate(self._searches(engine, self.running.stats())):
             levels = engine.program.flats[engine.searches[number][0]].levels
-            names = _bound(engine, number)
+            f, v = engine.variants[number]
+            names = engine.orders[number] or stack_order(f, v)
             if len(levels) != len(names) + 1:  # sets of n events have n levels
                 continue
             mask = 0
             for k, name in enumerate(names, 1):
                 i = search.names.index(name)
-                tests = search.tests(mask, i)
+                tests = {text.scalar(e): -log(min(max(kept, 1e-9), 0.999)) for e, kept in search.tests(mask, i)}
                 mask |= 1 << i
-                tested, bound = (a - b for a, b in zip(tallies[number][k], self.tallies[number][k], strict=True))
-                if not tests or tested <= 0 or levels[k].negations:
-                    continue
-                weights = [-log(min(max(kept, 1e-9), 0.999)) for _, kept in tests]
-                for (e, _), weight in zip(tests, weights, strict=True):
-                    passed = tested * min(1.0, max(bound, 0.1) / tested) ** (weight / sum(weights))
-                    a, b = found.get(text.scalar(e), (0, 0))
-                    found[text.scalar(e)] = a + tested, b + round(passed)
+                if tests and not levels[k].negations:
+                    total = sum(tests.values())
+                    found.append((number, k, {e: weight / total for e, weight in tests.items()}))
+        return found
+
+    def _passed(self, tallies: list[Tally]) -> dict[str, tuple[int, int]]:
+        """How many candidates each condition was tested on since the last look, and how many passed."""
+        found: dict[str, tuple[int, int]] = {}
+        for number, k, tests in self.tests:
+            (tested, bound), (before, bound_before) = tallies[number][k], self.tallies[number][k]
+            new, part = tested - before, (bound - bound_before) / max(tested - before, 1)
+            for e, share in tests.items() if new > 0 else ():
+                a, b = found.get(e, (0, 0))
+                found[e] = a + new, b + round(new * min(part, 1.0) ** share)
         return found
 
     def _drift(self, now: Stats, then: Stats) -> float:
@@ -194,11 +195,6 @@ def shown(engine: Engine, orders: Orders) -> str:
     for (f, v), order in zip(engine.variants, orders, strict=True):
         found.append(" ".join((v.pivot, *(order or stack_order(f, v)))) + ("" if order else " (stack)"))
     return ", ".join(dict.fromkeys(found))
-
-
-def _bound(engine: Engine, number: int) -> list[str]:
-    f, v = engine.variants[number]
-    return list(engine.orders[number] or stack_order(f, v))
 
 
 def _tallies(engine: Engine) -> list[Tally]:
