@@ -16,8 +16,8 @@ class Adapt:
 
     `theta`: how many times as frequent or rare something must have become since the plan was chosen. `gamma`: how many
     times as much the plan in use must be expected to cost as the new one. `half_life`: what lies so far back counts
-    half, in the unit of the window: that of the time column, or events; None: four windows. `every`: events between
-    two looks, at least.
+    half, in the unit of the window: that of the time column, or events; None: four windows. Statistics are looked at
+    after at least `every` events and `work` candidates: where a search has little to do, no other would do better.
 
     >>> Adapt(theta=3.0).gamma
     1.2
@@ -27,9 +27,10 @@ class Adapt:
     gamma: float = 1.2
     half_life: float | None = None
     every: int = 1024
+    work: int = 300_000
 
     def __attrs_post_init__(self) -> None:
-        sound = self.theta >= 1 and self.gamma >= 1 and self.every >= 1
+        sound = self.theta >= 1 and self.gamma >= 1 and self.every >= 1 and self.work >= 0
         if not sound or (self.half_life is not None and not self.half_life > 0):
             raise DataError(f"{self}: theta, gamma and every are at least 1, a half-life is more than 0")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import expm1, log
+from math import exp, expm1, log
 
 from quercus.errors import DataError
 from quercus.stats import Stats
@@ -55,6 +55,15 @@ class Running:
         for text, (tested, good) in (passed or {}).items():
             self._tested[text] = self._tested.get(text, 0.0) * kept + tested
             self._passed[text] = self._passed.get(text, 0.0) * kept + good
+
+    def forget(self, ts_span: float) -> None:
+        """Let time go by of which nothing is known: what was seen counts less, and says the same."""
+        kept = exp(-log(2) * max(float(ts_span), 0.0) / self._half_life)
+        self._time *= kept
+        self._events *= kept
+        for known in (self._counts, self._tested, self._passed):
+            for name in known:
+                known[name] *= kept
 
     def stats(self) -> Stats:
         """What is known by now; nothing, as long as no time has gone by."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from quercus.adapt import Adapt, Switch
 from quercus.backends.local.choose import Choice, choose, is_known, planned_model, seen_searches
-from quercus.backends.local.incremental import BEGIN, Engine
+from quercus.backends.local.incremental import BEGIN, END, Engine
 from quercus.backends.local.orders import Orders, stack_order
 from quercus.compiler.stream_cost import Search
 from quercus.ir import text
@@ -21,7 +21,7 @@ from quercus.running_stats import FEW, Running
 from quercus.stats import Stats
 
 HALF_LIFE = 4  # windows
-AGAIN = 4  # the part of the way to theta after which what was thought of is thought of again
+AGAIN = 2  # the part of the way to theta after which what was thought of is thought of again
 SURE = 100  # candidates that say something of a condition
 
 Tally = list[tuple[int, int]]  # of each level: candidates, and how many were bound
@@ -51,8 +51,14 @@ class Adapter:
 
     def look(self, engine: Engine) -> Orders | None:
         """The orders to switch to, if any."""
+        self.next = engine.course.rows + self.asked.every
+        tallies = _tallies(engine)
+        if self.clock == BEGIN:
+            self.clock, self.place = engine.clock, engine.place
+        if self._work(tallies) < self.asked.work:
+            return None
         self.next = engine.course.rows + max(self.asked.every, engine.matcher.events // 4, 2 * len(engine.keys.values))
-        if not self._observe(engine):
+        if not self._observe(engine, tallies):
             return None
         now, theta = self.running.stats(), self.asked.theta
         drift = inf if self.used is None else self._drift(now, self.used)
@@ -80,7 +86,9 @@ class Adapter:
         return choose(self.plan, engine.variants, engine.orders, self._searches(engine, now), self.chained)
 
     def rates(self, engine: Engine) -> list[tuple[list[str], float]]:
-        """Events of each buffer in a window, with the variables that they are for."""
+        """Events of each buffer in a window by now, with the variables that they are for."""
+        if self.clock not in (BEGIN, END) and engine.clock != END:
+            self._observe(engine, _tallies(engine))
         known = self.running.stats().rates
         return [(engine.names[s], known.get(str(b), 0.0) * self.window) for b, s in enumerate(engine.specs)]
 
@@ -91,21 +99,26 @@ class Adapter:
         keys = len(engine.keys.values) - len(engine.keys.free) if engine.keyed and not engine.own_positions else 1
         return seen_searches(self.plan, engine.variants, rows, now.selectivity, float(keys))
 
-    def _observe(self, engine: Engine) -> bool:
+    def _work(self, tallies: list[Tally]) -> int:
+        """Candidates that the searches looked at since the last look, pivots apart."""
+        pairs = zip(tallies, self.tallies, strict=True)
+        return sum(a[0] - b[0] for now, before in pairs for a, b in zip(now[1:], before[1:], strict=True))
+
+    def _observe(self, engine: Engine, tallies: list[Tally]) -> bool:
         """Take in what came since the last look; whether time has gone by."""
         counts, span = self._counts(engine)
-        if span > 0:
-            tallies = _tallies(engine)
-            passed = self._passed(tallies)
-            self.running.observe({str(b): n for b, n in enumerate(counts)}, span, engine.place - self.place, passed)
-            self.seen += span
-            for i, (plain, chain, _, _) in enumerate(engine.searches):
-                if chain >= 0:
-                    self.chained[i] = engine.matcher.tally(chain)[0][0][1] > engine.matcher.tally(plain)[0][0][1]
-            self.tallies = tallies
-        if span > 0 or self.clock == BEGIN:
-            self.clock, self.place = engine.clock, engine.place
-        return span > 0
+        if span <= 0:
+            return False
+        gone = engine.clock - self.clock if not engine.count else engine.place - self.place
+        self.running.forget(gone - span)
+        passed = self._passed(tallies)
+        self.running.observe({str(b): n for b, n in enumerate(counts)}, span, engine.place - self.place, passed)
+        self.seen += span
+        for i, (plain, chain, _, _) in enumerate(engine.searches):
+            if chain >= 0:
+                self.chained[i] = engine.matcher.tally(chain)[0][0][1] > engine.matcher.tally(plain)[0][0][1]
+        self.clock, self.place, self.tallies = engine.clock, engine.place, tallies
+        return True
 
     def _counts(self, engine: Engine) -> tuple[list[int], float]:
         """Events of each buffer since the last look, at most those that are kept, and how long that is."""
@@ -117,8 +130,6 @@ class Adapter:
         if engine.count:
             since = max(self.place, engine.place - reach)
             return m.live(BEGIN, since), float(engine.place - since)
-        if self.clock == BEGIN:
-            return [], 0.0
         since = max(self.clock, engine.clock - reach)
         now = m.live(engine.clock, 0)  # more may come at this very time
         return [n - later for n, later in zip(m.live(since, 0), now, strict=True)], float(engine.clock - since)
@@ -175,7 +186,8 @@ def explain_stream(plan: Plan, engine: Engine, adapter: Adapter | None, switches
     if adapter is None:
         lines.append("  does not adapt: " + ("its shape was asked for" if plan.options.shape != "auto" else "one plan"))
     else:
-        seen = [f"{', '.join(names)} {rows:.4g}" for names, rows in adapter.rates(engine)]
+        rates = adapter.rates(engine)
+        seen = [f"{', '.join(names)} {rows:.4g}" for names, rows in rates]
         lines.append(f"  in a window: {'; '.join(seen)}" if adapter.seen else "  nothing was seen yet")
         for name, kept in sorted(adapter.running.stats().selectivity.items()):
             lines.append(f"  passed {name}: {kept:.4g}")
