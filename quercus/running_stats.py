@@ -73,6 +73,11 @@ class Running:
         kept = {text: self._passed[text] / n for text, n in self._tested.items() if n > 0}
         return Stats(rates, {}, kept, max(self._events, sum(self._counts.values())) / self._time)
 
+    @property
+    def span(self) -> float:
+        """How much time counts."""
+        return self._time
+
     def tested(self, text: str) -> float:
         """The candidates that a conjunct was tested on."""
         return self._tested.get(text, 0.0)

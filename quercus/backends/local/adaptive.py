@@ -22,6 +22,7 @@ from quercus.stats import Stats
 
 HALF_LIFE = 4  # windows
 AGAIN = 2  # the part of the way to theta after which what was thought of is thought of again
+UNSEEN = 0.5  # events that there may be where none was seen
 SURE = 100  # candidates that say something of a condition
 
 Tally = list[tuple[int, int]]  # of each level: candidates, and how many were bound
@@ -93,9 +94,9 @@ class Adapter:
         return [(engine.names[s], known.get(str(b), 0.0) * self.window) for b, s in enumerate(engine.specs)]
 
     def _searches(self, engine: Engine, now: Stats) -> list[Search]:
-        rows = {
-            (s.accepts, s.local): now.rates.get(str(b), 0.0) * max(self.window, 1) for b, s in enumerate(engine.specs)
-        }
+        least = UNSEEN / self.running.span if self.running.span > 0 else 0.0
+        rates = [max(now.rates.get(str(b), 0.0), least) for b in range(len(engine.specs))]
+        rows = {(s.accepts, s.local): rate * max(self.window, 1) for s, rate in zip(engine.specs, rates, strict=True)}
         keys = len(engine.keys.values) - len(engine.keys.free) if engine.keyed and not engine.own_positions else 1
         return seen_searches(self.plan, engine.variants, rows, now.selectivity, float(keys))
 
