@@ -10,7 +10,7 @@ import pytest
 
 import quercus as qc
 from quercus.backends.local import exists
-from quercus.backends.local.analyze import analyzed
+from quercus.backends.local.analyze import run_and_analyze
 from quercus.backends.local.specs import AT_ONCE
 from quercus.compiler import SHAPES
 from quercus.compiler.explain import describe
@@ -36,7 +36,7 @@ def stream(types: str = "ABCXABBCXABCCX") -> dict[str, list[object]]:
 
 def analysis(query: str, shape: str = "auto", events: object = None, **options: object) -> tuple[qc.Plan, Analysis]:
     plan = qc.compile(query, SCHEMA, shape=shape, **options)  # type: ignore[arg-type]
-    return plan, analyzed(plan, stream() if events is None else events)
+    return run_and_analyze(plan, stream() if events is None else events)
 
 
 def leaves(plan: qc.Plan, a: Analysis) -> dict[str, Actual]:
@@ -260,7 +260,7 @@ def test_random_plans_add_up(shape: str) -> None:
     for drawn, _ in valid(range(400_000, 400_060)):
         plan = qc.compile(drawn.query, drawn.schema(), shape=shape)
         events = table(drawn.events)
-        a = analyzed(plan, events)
+        plan, a = run_and_analyze(plan, events)
         assert a.nodes.keys() == {path for path, _ in places(plan.tree.root)}
         assert a.matches == len(plan.run(events).rows()), drawn.query
         assert masked(plan.explain(analyze=events)) == masked(plan.explain(analyze=events))

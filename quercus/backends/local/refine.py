@@ -56,7 +56,9 @@ def refined(
     windows = _windows(plan, stream)
     sizes = {spec: len(b.row) for spec, b in zip(wanted, data, strict=True)}
     keys = _keys(data)
-    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows, keys) < LEAST:
+    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows, keys) < (
+        LEAST if plan.arranged is not None else WORTH
+    ):
         return None
     allowed = MOST_BYTES if limits.max_state_bytes is None else min(MOST_BYTES, limits.max_state_bytes / 4)
     leaves = {(spec.accepts, spec.local): n / windows for spec, n in sizes.items()}
