@@ -19,10 +19,15 @@ from tests.stream_checks import FORMS, Fed, broken_off, cuts, in_order, keyed, o
 from tests.test_engine import table
 
 CHUNK = 125
+LIVELY = qc.Adapt(theta=1.0, gamma=1.0, every=1, work=0)  # looks all the time, and switches where it can
 
 
 def any_orders(stream: Any, r: Random) -> Orders:
-    """A random order for each search of a stream."""
+    """What the planner would choose by now, or a random order for each search of a stream."""
+    if stream._adapter is not None and r.random() < 0.5:
+        stream.explain()  # sees what has come
+        orders: Orders = stream._adapter.choice(stream._engine, stream._adapter.running.stats()).orders
+        return orders
     found = []
     for f, v in stream._engine.variants:
         rest = [name for name in fixed(f) if name != v.pivot]
@@ -33,7 +38,7 @@ def any_orders(stream: Any, r: Random) -> Orders:
 
 def switching(plan: qc.Plan, events: list[Any], r: Random) -> Fed:
     """Push events piece by piece, with switches and snapshots in between."""
-    stream = plan.stream()
+    stream = plan.stream(adapt=r.choice((False, LIVELY)))
     pushes = []
     for first, last in cuts(r, len(events)):
         for _ in range(r.choice((0, 0, 1, 1, 2))):

@@ -22,9 +22,11 @@ from quercus.stats import Stats
 
 HALF_LIFE = 4  # windows
 AGAIN = 2  # the part of the way to theta after which what was thought of is thought of again
+SELDOM = 32  # times `every` after which to look again where searches have little to do
 UNSEEN = 0.5  # events that there may be where none was seen
 SURE = 100  # candidates that say something of a condition
 
+Tested = tuple[int, int, dict[str, float]]  # search, level, conditions with their share in what the level lets pass
 Tally = list[tuple[int, int]]  # of each level: candidates, and how many were bound
 
 
@@ -39,7 +41,8 @@ class Adapter:
         self.used = self._planned(engine) if is_known(engine.plan) else None  # what the orders in use were chosen by
         self.tried: Stats | None = None  # what the planner saw last
         self.chained: dict[int, bool] = {}
-        self.next = engine.course.rows + asked.every  # events pushed at which to look again
+        self.looked = engine.course.rows  # events pushed at the last look
+        self.next = self.looked + asked.every  # ... at which to look again
         self.clock, self.place = engine.clock, engine.place
         self.switched(engine)
 
@@ -52,13 +55,16 @@ class Adapter:
 
     def look(self, engine: Engine) -> Orders | None:
         """The orders to switch to, if any."""
-        self.next = engine.course.rows + self.asked.every
-        tallies = _tallies(engine)
+        rows, every, tallies = engine.course.rows, self.asked.every, _tallies(engine)
         if self.clock == BEGIN:
             self.clock, self.place = engine.clock, engine.place
-        if self._work(tallies) < self.asked.work:
+        work = self._work(tallies)
+        if work < self.asked.work:
+            enough = (rows - self.looked) * self.asked.work // max(4 * work, 1)
+            self.next = rows + min(max(enough, every), SELDOM * every)
             return None
-        self.next = engine.course.rows + max(self.asked.every, engine.matcher.events // 4, 2 * len(engine.keys.values))
+        self.looked = rows
+        self.next = rows + max(every, engine.matcher.events // 4, 2 * len(engine.keys.values))
         if not self._observe(engine, tallies):
             return None
         now, theta = self.running.stats(), self.asked.theta
@@ -80,7 +86,9 @@ class Adapter:
     def switched(self, engine: Engine) -> None:
         """What the new engine does is counted from here."""
         self.tallies = _tallies(engine)
-        self.tests = self._tests(engine)
+        self.tests: list[Tested] | None = None
+        levels = [engine.program.flats[plain].levels for plain, _, _, _ in engine.searches]
+        self.ends = [len(k) if k[-1].preds or k[-1].negations else len(k) - 1 for k in levels]
 
     def choice(self, engine: Engine, now: Stats) -> Choice:
         """What the planner would do by now."""
@@ -101,9 +109,12 @@ class Adapter:
         return seen_searches(self.plan, engine.variants, rows, now.selectivity, float(keys))
 
     def _work(self, tallies: list[Tally]) -> int:
-        """Candidates that the searches looked at since the last look, pivots apart."""
-        pairs = zip(tallies, self.tallies, strict=True)
-        return sum(a[0] - b[0] for now, before in pairs for a, b in zip(now[1:], before[1:], strict=True))
+        """Candidates that the searches looked at since the last look, apart from pivots and what goes out as it is."""
+        return sum(
+            now[k][0] - before[k][0]
+            for now, before, end in zip(tallies, self.tallies, self.ends, strict=True)
+            for k in range(1, end)
+        )
 
     def _observe(self, engine: Engine, tallies: list[Tally]) -> bool:
         """Take in what came since the last look; whether time has gone by."""
@@ -112,7 +123,9 @@ class Adapter:
             return False
         gone = engine.clock - self.clock if not engine.count else engine.place - self.place
         self.running.forget(gone - span)
-        passed = self._passed(tallies)
+        if self.tests is None:
+            self.tests = self._tests(engine)
+        passed = self._passed(self.tests, tallies)
         self.running.observe({str(b): n for b, n in enumerate(counts)}, span, engine.place - self.place, passed)
         self.seen += span
         for i, (plain, chain, _, _) in enumerate(engine.searches):
@@ -135,8 +148,8 @@ class Adapter:
         now = m.live(engine.clock, 0)  # more may come at this very time
         return [n - later for n, later in zip(m.live(since, 0), now, strict=True)], float(engine.clock - since)
 
-    def _tests(self, engine: Engine) -> list[tuple[int, int, dict[str, float]]]:
-        """(search, level, conditions) where conditions alone decide; each with its share in what they let pass."""
+    def _tests(self, engine: Engine) -> list[Tested]:
+        """The levels where conditions alone decide."""
         found = []
         for number, search in enumerate(self._searches(engine, self.running.stats())):
             levels = engine.program.flats[engine.searches[number][0]].levels
@@ -154,10 +167,10 @@ class Adapter:
                     found.append((number, k, {e: weight / total for e, weight in tests.items()}))
         return found
 
-    def _passed(self, tallies: list[Tally]) -> dict[str, tuple[int, int]]:
+    def _passed(self, known: list[Tested], tallies: list[Tally]) -> dict[str, tuple[int, int]]:
         """How many candidates each condition was tested on since the last look, and how many passed."""
         found: dict[str, tuple[int, int]] = {}
-        for number, k, tests in self.tests:
+        for number, k, tests in known:
             (tested, bound), (before, bound_before) = tallies[number][k], self.tallies[number][k]
             new, part = tested - before, (bound - bound_before) / max(tested - before, 1)
             for e, share in tests.items() if new > 0 else ():
