@@ -114,16 +114,16 @@ class Search:
 
     # what it costs
 
-    def cost(self, order: Order, *, stack: bool = False, chain: bool = False) -> float:
-        """Nanoseconds for one window length; in the `stack`'s own order matches need not be sorted.
+    def cost(self, order: Order, *, in_order: bool = False, chain: bool = False) -> float:
+        """Nanoseconds for one window length. `in_order`: matches need not be sorted.
 
-        `chain`: it runs along pointers, which are made for all events.
+        `chain`: the search runs along pointers, which are made for all events.
         """
         mask, work, places = 0, self.c.open if chain else self.c.look, [self.names.index(name) for name in order]
         for i, following in zip(places, [*places[1:], -1], strict=False):
             work += self._level(mask, i, following if chain else None)
             mask |= 1 << i
-        work += 0.0 if stack else self.bound(self.full) * self.c.sort
+        work += 0.0 if in_order else self.bound(self.full) * self.c.sort
         return self.pivots * work + (self.events * self.c.point * 2 if chain else 0.0)
 
     def best(self) -> Order:

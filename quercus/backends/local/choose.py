@@ -89,8 +89,9 @@ def choose(
     """The cheapest order of each search; `chained`: whether it runs along pointers as a stack, where that was seen."""
     current, cost, taken = 0.0, 0.0, []
     for i, ((f, v), order, search) in enumerate(zip(variants, orders, searches, strict=True)):
-        chain = can_chain(f, v) and chained.get(i, search.pivots * DENSE >= search.events)
-        stack = search.cost(stack_order(f, v), stack=True, chain=chain)
+        ordered = can_chain(f, v)
+        chain = ordered and chained.get(i, search.pivots * DENSE >= search.events)
+        stack = search.cost(stack_order(f, v), in_order=ordered and len(variants) == 1, chain=chain)
         now = search.cost(order) if order else stack
         best = search.best()
         least, chosen = min((now, order), (stack, ()), (search.cost(best), normal(f, v, best)), key=lambda k: k[0])
