@@ -26,7 +26,7 @@ class Adapt:
     theta: float = 2.0
     gamma: float = 1.2
     half_life: float | None = None
-    every: int = 1024
+    every: int = 1000
     work: int = 300_000
 
     def __attrs_post_init__(self) -> None:
