@@ -56,6 +56,7 @@ build: build/.kernels
 bench: build $(VENV)/.bench
 	$(PY) -m pytest benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-only
 	$(PY) -m benchmarks.table
+	$(PY) -m benchmarks.adaptive
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks

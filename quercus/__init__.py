@@ -10,6 +10,7 @@ id
 from __future__ import annotations
 
 from quercus import backends
+from quercus.adapt import Adapt
 from quercus.backends.base import Limits
 from quercus.compiler import compile
 from quercus.errors import DataError, LimitExceeded, QuercusError, QueryError
@@ -20,6 +21,7 @@ from quercus.stats import Stats
 __version__ = "0.1.0"
 
 __all__ = [
+    "Adapt",
     "Alternative",
     "DataError",
     "LimitExceeded",

@@ -19,6 +19,7 @@ from quercus.stats import Stats
 if TYPE_CHECKING:
     import graphviz
 
+    from quercus.adapt import Adapt
     from quercus.backends.base import Limits
     from quercus.backends.local.stream import Stream
     from quercus.compiler.arrange import Arranged
@@ -159,11 +160,13 @@ class Plan:
         max_delay: str | int | None = None,
         late: Literal["error", "drop"] = "error",
         limits: Limits | None = None,
+        adapt: bool | Adapt = True,
     ) -> Stream:
         """Watch a live stream: push events as they come, and get each match as soon as it is decided.
 
         `max_delay` ("5 s", or a number in the time column's unit) lets events come that much out of order; an event
-        that is later still is an error, or dropped and counted.
+        that is later still is an error, or dropped and counted. `adapt`: whether the stream may be searched in another
+        order when its rates change, and when (`quercus.Adapt`); a shape that was asked for stays.
 
         >>> import quercus as qc
         >>> with qc.compile("PATTERN SEQ(A a, B b) WITHIN 3", qc.Schema({})).stream() as s:
@@ -174,13 +177,13 @@ class Plan:
         """
         from quercus.backends.local.stream import Stream
 
-        return Stream(self, max_delay=max_delay, late=late, limits=limits)
+        return Stream(self, max_delay=max_delay, late=late, limits=limits, adapt=adapt)
 
-    def restore(self, state: bytes, *, limits: Limits | None = None) -> Stream:
+    def restore(self, state: bytes, *, limits: Limits | None = None, adapt: bool | Adapt = True) -> Stream:
         """A stream that goes on where `snapshot()` was taken, of this query and schema, whatever the plan's shape."""
         from quercus.backends.local.stream import Stream
 
-        return Stream.restore(self, state, limits=limits)
+        return Stream.restore(self, state, limits=limits, adapt=adapt)
 
     def to_json(self) -> str:
         """The plan as JSON, versioned. `from_json` reads it back."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import expm1, log
+from math import exp, expm1, log
 
 from quercus.errors import DataError
 from quercus.stats import Stats
@@ -56,6 +56,15 @@ class Running:
             self._tested[text] = self._tested.get(text, 0.0) * kept + tested
             self._passed[text] = self._passed.get(text, 0.0) * kept + good
 
+    def forget(self, ts_span: float) -> None:
+        """Let time go by of which nothing is known: what was seen counts less, and says the same."""
+        kept = exp(-log(2) * max(float(ts_span), 0.0) / self._half_life)
+        self._time *= kept
+        self._events *= kept
+        for known in (self._counts, self._tested, self._passed):
+            for name in known:
+                known[name] *= kept
+
     def stats(self) -> Stats:
         """What is known by now; nothing, as long as no time has gone by."""
         if self._time <= 0:
@@ -63,6 +72,15 @@ class Running:
         rates = {name: n / self._time for name, n in self._counts.items()}
         kept = {text: self._passed[text] / n for text, n in self._tested.items() if n > 0}
         return Stats(rates, {}, kept, max(self._events, sum(self._counts.values())) / self._time)
+
+    @property
+    def span(self) -> float:
+        """How much time counts."""
+        return self._time
+
+    def tested(self, text: str) -> float:
+        """The candidates that a conjunct was tested on."""
+        return self._tested.get(text, 0.0)
 
     def drift(self, other: Stats) -> float:
         """How many times as frequent, or rare, as in other statistics a type is by now: the most of all types.

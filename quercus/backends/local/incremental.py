@@ -17,6 +17,7 @@ from attrs import evolve
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import buffer_specs, variables_of
+from quercus.backends.local.choose import planned_orders
 from quercus.backends.local.conform import conforms, wanted_columns
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
@@ -24,11 +25,13 @@ from quercus.backends.local.fill import column, numbers, valid
 from quercus.backends.local.history import History, Piece, row_numbers, taken
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
+from quercus.backends.local.orders import Orders
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
 from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec, Index, Program
+from quercus.backends.local.values import combined, raw
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
 from quercus.kernels import match
@@ -91,14 +94,18 @@ class Found:
 class Engine:
     """A plan over a stream."""
 
-    def __init__(self, plan: Plan, columns: frozenset[str] | None = None) -> None:
+    def __init__(self, plan: Plan, columns: frozenset[str] | None = None, orders: Orders | None = None) -> None:
+        """`orders`: in which the searches bind components; None: as the plan says."""
         tree = plan.tree
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
         self.columns_kept = [plan.schema.time, plan.schema.type, *wanted_columns(plan.schema, columns)]
         self.course = match.Course()
-        if _STREAM not in plan.made:
-            plan.made[_STREAM] = self._compiled(plan)
-        self.__dict__.update(plan.made[_STREAM])
+        if orders is not None:
+            self._compiled(plan, orders)
+        elif _STREAM in plan.made:
+            self.__dict__.update(plan.made[_STREAM])
+        else:
+            plan.made[_STREAM] = self._compiled(plan, None)
         self.matcher = match.StreamMatcher(self.program, self.searches, self.keyed, self.own_positions)
         self.keys, self.labels, self.history = Keys(), Labels(self.program), History(self.columns_kept)
         self.labels.begin(self.matcher)
@@ -108,7 +115,7 @@ class Engine:
         self._inlet: match.Inlet | None = None
         self._columns = columns
 
-    def _compiled(self, plan: Plan) -> dict[str, Any]:
+    def _compiled(self, plan: Plan, orders: Orders | None) -> dict[str, Any]:
         """What all streams of a plan have in common, and none changes."""
         others, tree = set(self.__dict__), plan.tree
         flats = flatten(tree.root, tree.window)
@@ -122,7 +129,10 @@ class Engine:
         searches: list[tuple[int, int, str, int]] = []
         moments = set()  # when matches may come: the modes, and whether each is asked
         back = False
-        for f, v in all_variants(flats, count=self.count, strict=plan.schema.ties != "arrival"):
+        self.variants = list(all_variants(flats, count=self.count, strict=plan.schema.ties != "arrival"))
+        self.orders: Orders = planned_orders(plan, self.variants) if orders is None else orders
+        for (f, given), order in zip(self.variants, self.orders, strict=True):
+            v = evolve(given, order=order, chain=given.chain and not order)
             plain = compiler.flat(f, {}, root=True, variant=evolve(v, chain=False))
             chain = -1
             if v.chain and v.mode in ("last", "delayed") and not v.rivals:
@@ -238,11 +248,31 @@ class Engine:
         ts, kind = schema.get_field_index(self.schema.time), schema.get_field_index(self.schema.type)
         return match.Feed(self.matcher, names, ts, kind, bool(pa.types.is_large_string(schema.field(kind).type)))
 
+    def switched(self, orders: Orders) -> Engine:
+        """The same stream, searched in other orders from now on."""
+        other = Engine(self.plan, self._columns, orders)
+        places = self.kept()
+        for name in ("clock", "place", "rows", "seen"):
+            setattr(other.course, name, getattr(self.course, name))
+        other.given, other.waiting = dict(self.given), self.waiting
+        if self.own_positions:
+            other.restore_keys(self.keys.values, np.array(self.matcher.positions(), np.int64)[: len(self.keys.values)])
+        if len(places):
+            events, _ = taken(self.history.pieces, places, self.columns_kept)
+            ts = raw(combined(events.column(self.schema.time)).view(pa.int64()), np.int64)
+            positions = self.positions_of(places, 0) if self.own_positions else None
+            other._feed(events, ts, places, positions)
+        other.history.pieces = list(self.history.pieces)
+        other.keys.keep()
+        other._purge()
+        return other
+
     def restore(self, events: pa.Table, ts: Index, rows: Index, places: Index, positions: Index) -> None:
         """Events that were kept before, at their places."""
         if len(ts):
             self._feed(events, ts, places, positions if self.own_positions else None)
             self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))
+        self.keys.keep()
         self._purge()
 
     def _feed(

@@ -11,6 +11,7 @@ from quercus.backends.local import exists, sieves, views
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.code import Code
 from quercus.backends.local.joins import Homes, add_nodes, finish_nodes, joined
+from quercus.backends.local.orders import binding_order, is_last
 from quercus.backends.local.release import Variant
 from quercus.backends.local.specs import (
     BufferSpec,
@@ -57,7 +58,7 @@ class Compiler:
         names = {b.var: self._name(b, root) for b in f.buffers}
         spec.leaves = [(b, names[b.var]) for b in f.buffers]
         seen = outer | names
-        order = [v for v in _binding_order(f, names, variant, root=root, first=first) if names[v].slots]
+        order = [v for v in binding_order(f, variant, root=root, first=first) if names[v].slots]
         ends = {first} if variant is None else {variant.pivot, *variant.rivals}
         nests = views.nests_of(f, order, frozenset(v for v in ends if v is not None))
         tree = joined(self.tree.root, f) if root and self.trees and not nests else None
@@ -221,7 +222,7 @@ class Compiler:
         alone = len(own.windows) == len(spec.sets) == 1 and not (own.preds or own.distinct or spec.pairs)
         if v.mode == "first" and alone:
             after = [n for n in names.values() if (v.pivot, n.var) in f.before]
-            last = {n.slots[-1] for n in after if n.slots and _is_last(n.var, f, names)}
+            last = {n.slots[-1] for n in after if n.slots and is_last(n.var, f)}
             spec.held.beyond = next((i for i, level in enumerate(spec.levels) if level.slot in last), -1)
 
     def _sets(self, spec: FlatSpec, f: Flat, names: dict[str, Name]) -> None:
@@ -489,30 +490,6 @@ def _size(w: p.Window) -> int:
 def _group(variables: tuple[str, ...], seen: dict[str, Name]) -> tuple[list[int], list[int]]:
     there = [seen[v] for v in variables if v in seen]
     return [s for n in there if n.set is None for s in n.slots], [n.set for n in there if n.set is not None]
-
-
-def _binding_order(
-    f: Flat, names: dict[str, Name], variant: Variant | None, *, root: bool, first: str | None = None
-) -> list[str]:
-    """The last component first, then the first, then the rest: matches come out by end, then by start."""
-    order = [b.var for b in f.buffers]
-    if variant is not None and variant.mode == "first":
-        first = variant.pivot
-    if first is not None:
-        return [first, *(v for v in order if v != first)]
-    if not root:
-        return order
-    fixed = [v for v in order if names[v].slots]
-    last = next((v for v in fixed if _is_last(v, f, names)), None)
-    start = next((v for v in fixed if all((v, u) in f.before for u in fixed if u != v)), None)
-    pivot = None if variant is None else variant.pivot
-    ends = [v for v in dict.fromkeys((pivot, last, start)) if v is not None]
-    return [*ends, *(v for v in order if v not in ends)]
-
-
-def _is_last(v: str, f: Flat, names: dict[str, Name]) -> bool:
-    """Whether a component comes after all others but sets."""
-    return all((u, v) in f.before for u in names if u != v and names[u].slots)
 
 
 def _outer_names(g: FlatNegation) -> set[str]:

@@ -41,6 +41,7 @@ class Variant:
     exact: tuple[str, ...] = ()  # one of these begins a match that fills the window to the last moment
     ending: Ending | None = None  # the search from the last event that comes before this one
     earlier: tuple[int, ...] = ()  # the windows whose searches come before this one
+    order: tuple[str, ...] = ()  # in which the other components are bound; none: as in a stack
     reaches_back: bool = False  # what its sets could have been depends on events before the match's start
 
 

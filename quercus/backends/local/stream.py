@@ -10,13 +10,16 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import RecordBatch, Table
 
+from quercus.adapt import Adapt, Switch
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
+from quercus.backends.local.adaptive import Adapter, can_switch, explain_stream
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found
 from quercus.backends.local.inputs import as_table
+from quercus.backends.local.orders import Orders
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
@@ -25,6 +28,7 @@ from quercus.kernels import group, match
 from quercus.plan import Plan
 from quercus.result import Matches
 
+NEVER = END  # events pushed before which nothing is looked at
 _NONE = np.empty(0, np.int64)
 
 
@@ -50,10 +54,13 @@ class Stream:
         late: Literal["error", "drop"] = "error",
         limits: Limits | None = None,
         columns: frozenset[str] | None = None,
+        adapt: bool | Adapt = True,
     ) -> None:
         """`columns`: the attributes that events have; None: all of the schema's."""
         if late not in ("error", "drop"):
             raise DataError(f"late={late!r}: choose 'error' or 'drop'")
+        if not isinstance(adapt, bool | Adapt):
+            raise DataError(f"adapt={adapt!r}: choose True, False or a quercus.Adapt")
         self.plan, self.limits, self.late = plan, limits or Limits(), late
         self.dropped = 0  # events that came too late
         self._delay = duration(max_delay, plan.schema)
@@ -66,6 +73,10 @@ class Stream:
         self._direct = not self._delay and self._totals is None
         self._course = self._engine.course
         self._inlet: match.Inlet | None = None  # what takes in record batches as they are
+        self._adapt = adapt
+        self._adapter: Adapter | None = None
+        self._look_at = NEVER
+        self._adapted([])
         self._final: Matches | None = None
         self._closed = False
 
@@ -91,6 +102,8 @@ class Stream:
 
         Bad events, or a limit reached, are errors that leave the stream as it was before this push.
         """
+        if self._course.rows >= self._look_at:
+            self._look()
         if self._inlet is not None:
             found = self._inlet.push(events, self._engine, self.limits)
             if found is not None:
@@ -239,6 +252,42 @@ class Stream:
         totals = self._totals.sum_up(answer) if never else self._totals.add(answer)
         return Matches.of_stream(schema, query, found, totals)
 
+    # ---- plans
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """The switches of the plan so far."""
+        return tuple(self._switches)
+
+    def explain(self) -> str:
+        """The plan as text, the order in which the stream is searched by now, what was seen, and all switches."""
+        return explain_stream(self.plan, self._engine, self._adapter, self._switches)
+
+    def _adapted(self, switches: list[Switch]) -> None:
+        """Begin to watch the stream, if its plan may change."""
+        self._switches = switches
+        if self._adapt is not False and self.plan.options.shape == "auto" and can_switch(self._engine):
+            asked = self._adapt if isinstance(self._adapt, Adapt) else Adapt()
+            self._adapter = Adapter(self._engine, asked, switches)
+            self._look_at = self._adapter.next
+
+    def _look(self) -> None:
+        """See whether another plan has become better."""
+        if self._adapter is None or self._closed:
+            return
+        orders = self._adapter.look(self._engine)
+        self._look_at = self._adapter.next
+        if orders is not None:
+            self._switch(orders)
+
+    def _switch(self, orders: Orders) -> None:
+        """Search in other orders from the next push on: the events that are kept move, and nothing else changes."""
+        self._check_open()
+        self._engine = self._engine.switched(orders)
+        self._course, self._inlet = self._engine.course, None
+        if self._adapter is not None:
+            self._adapter.switched(self._engine)
+
     # ---- snapshots
 
     def snapshot(self) -> bytes:
@@ -270,18 +319,19 @@ class Stream:
                 "dropped": self.dropped,
                 "delay": self._delay,
                 "late": self.late,
+                "switches": [k.told() for k in self._switches],
                 "totals": [] if self._totals is None else self._totals.to_json(),
             },
         )
         return snapshot.write(state, self.plan)
 
     @classmethod
-    def restore(cls, plan: Plan, state: bytes, *, limits: Limits | None = None) -> Stream:
+    def restore(cls, plan: Plan, state: bytes, *, limits: Limits | None = None, adapt: bool | Adapt = True) -> Stream:
         """A stream that goes on where a snapshot was taken."""
         s = snapshot.read(state, plan)
         facts = _checked(s)
         try:
-            stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits)
+            stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits, adapt=adapt)
             engine, course = stream._engine, stream._course
             course.seen, course.rows, stream.dropped = facts["seen"], facts["rows"], facts["dropped"]
             course.clock, course.place = facts["clock"], facts["place"]
@@ -295,6 +345,7 @@ class Stream:
                 raise DataError("not a snapshot of a stream: its events are out of order")
             engine.restore_keys(s.keys, s.next_positions)
             engine.restore(table.slice(0, n), ts[:n], s.rows[:n], s.places[:n], s.positions[:n])
+            stream._adapted([Switch.of(k) for k in facts.get("switches", [])])
             stream._waiting.restore(table.slice(n), ts[n:], s.rows[n:])
             if engine.own_positions and not len(s.keys) == len(s.next_positions) == len(engine.keys.values):
                 raise DataError("not a snapshot of a stream: its keys do not fit its events")

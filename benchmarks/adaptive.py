@@ -1,0 +1,98 @@
+"""A stream whose rates reverse half way: fixed orders of binding in each half, and a stream that adapts.
+
+Run it with `python -m benchmarks.adaptive`. CPU time, the least of some rounds in which all take turns. The first half
+has many A and hardly any C, the second the other way round. The stream that adapts knows nothing beforehand.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import permutations
+
+import numpy as np
+import pyarrow as pa
+
+import quercus as qc
+from quercus.backends.local.adaptive import shown
+from quercus.backends.local.orders import Order, normal
+from quercus.backends.local.stream import Stream
+
+QUERY = "PATTERN SEQ(A a, B b, C c, D d, a.x + c.x = b.x + d.x) WITHIN 1000"
+SCHEMA = qc.Schema({"x": "int64"})
+RATES = {"A": 0.1, "B": 0.02, "C": 0.0005, "D": 0.05}
+REVERSED = RATES | {"A": RATES["C"], "C": RATES["A"]}
+LENGTH = 1_000_000  # of each half, in time
+BATCH = 1_000
+ROUNDS = 7
+AWAY = 1.5  # times the best
+NEAR, FAR = 1.2, 2.0  # what adapting may cost against the best, and must save against the worst
+
+
+def half(rates: dict[str, float], first: int, length: int, seed: int) -> pa.Table:
+    """Events at random times, each type at its own rate."""
+    r = np.random.default_rng(seed)
+    counts = {name: int(r.poisson(rate * length)) for name, rate in rates.items()}
+    ts = np.concatenate([r.integers(first, first + length, n) for n in counts.values()])
+    names = np.repeat(list(counts), list(counts.values()))
+    order = np.argsort(ts, kind="stable")
+    return pa.table({"ts": ts[order], "type": pa.array(names[order]), "x": r.integers(0, 1000, len(ts))})
+
+
+def spent(stream: Stream, events: pa.Table) -> tuple[float, int]:
+    """CPU seconds and matches of pushing events in batches."""
+    batches = events.to_batches(max_chunksize=BATCH)
+    found, begin = 0, time.process_time()
+    for b in batches:
+        found += len(stream.push(b))
+    return time.process_time() - begin, found
+
+
+def fixed(plan: qc.Plan, order: Order) -> Stream:
+    """A stream that binds in one order for good."""
+    stream = plan.stream(adapt=False)
+    f, v = stream._engine.variants[0]
+    stream._switch((normal(f, v, order),))
+    return stream
+
+
+def measured(length: int = LENGTH, rounds: int = ROUNDS) -> tuple[list[dict[str, float]], list[float], str]:
+    """Seconds of each order in each half, those of the stream that adapts, and the history of that one.
+
+    Orders that are far from the best in the first round are not measured again.
+    """
+    plan = qc.compile(QUERY, SCHEMA)
+    halves = [half(RATES, 0, length, 1), half(REVERSED, length, length, 2)]
+    least: list[dict[str, float]] = [{}, {}]
+    own, told = [np.inf, np.inf], ""
+    for _ in range(rounds):
+        adapting = plan.stream()
+        for i, events in enumerate(halves):
+            seconds, found = spent(adapting, events)
+            own[i] = min(own[i], seconds)
+            for order in permutations("abc"):
+                stream = fixed(plan, order)
+                name = shown(stream._engine, stream._engine.orders)
+                if name in least[i] and least[i][name] > AWAY * min(least[i].values()):
+                    continue
+                seconds, count = spent(stream, events)
+                least[i][name] = min(seconds, least[i].get(name, np.inf))
+                assert i > 0 or count == found, f"{name}: {count} matches, {found}"
+        told = adapting.explain()
+    return least, own, told[told.index("Stream\n") :]
+
+
+def main() -> None:
+    least, own, told = measured()
+    for name in least[0]:
+        print(f"{name:18} {least[0][name]:8.3f} s {least[1][name]:8.3f} s")
+    print(f"{'adaptive':18} {own[0]:8.3f} s {own[1]:8.3f} s\n\n{told}")
+    for i, which in enumerate(("first", "second")):
+        best, worst = min(least[i].values()), max(least[i].values())
+        print(
+            f"{which} half: {own[i] / best:.2f} times the best (at most {NEAR}), "
+            f"the worst is {worst / own[i]:.1f} times as slow (at least {FAR})"
+        )
+
+
+if __name__ == "__main__":
+    main()
