@@ -122,5 +122,6 @@ def later_pairs(first: NDArray[np.int64], second: NDArray[np.int64], window: int
     """Pairs of a time of `first` and a later one of `second` within a window, counted from some of `first`."""
     step = max(1, len(first) // most)
     some = first[::step]
-    upto = np.searchsorted(second, some + window, "right")
+    ends = np.where(some > np.iinfo(np.int64).max - window, np.iinfo(np.int64).max, some + window)
+    upto = np.searchsorted(second, ends, "right")
     return float((upto - np.searchsorted(second, some, "right")).sum() * (len(first) / max(len(some), 1)))

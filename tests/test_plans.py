@@ -588,10 +588,10 @@ def test_queries_that_should_plan_alike(one: str, other: str) -> None:
 # How long it takes ----------------------------------------------------------------------------------------------------
 
 
-def best_of_three(run: Callable[[], object]) -> float:
-    """Processor time: what else the machine is doing does not count."""
+def best_of_eight(run: Callable[[], object]) -> float:
+    """Processor time: what else the machine is doing counts as little as possible."""
     times = []
-    for _ in range(3):
+    for _ in range(8):
         start = time.process_time()
         run()
         times.append(time.process_time() - start)
@@ -604,16 +604,16 @@ def test_a_nested_query_of_ten_components_compiles_in_50_ms() -> None:
         " [id], a.price < j.price) WHERE h.price > a.price WITHIN 10 min"
     )
     compiled(query)
-    assert best_of_three(lambda: compiled(query)) < 0.05
+    assert best_of_eight(lambda: compiled(query)) < 0.05
 
 
 def test_an_and_of_twelve_components_compiles_in_a_second() -> None:
     names = "ABCDEFGHIJKL"
     query = f"PATTERN AND({', '.join(f'{c} {c.lower()}' for c in names)}, [id]) WITHIN 10 min"
     compiled(query)
-    assert best_of_three(lambda: compiled(query)) < 1.0
+    assert best_of_eight(lambda: compiled(query)) < 1.0
     loose = f"PATTERN AND({', '.join(names)}) WITHIN 10 min"
-    assert best_of_three(lambda: compiled(loose)) < 1.0
+    assert best_of_eight(lambda: compiled(loose)) < 1.0
 
 
 def test_import_is_quick_and_light() -> None:

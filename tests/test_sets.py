@@ -15,7 +15,7 @@ from quercus.backends.base import Limits
 from quercus.backends.local import threads
 from quercus.backends.local.events import load
 from quercus.backends.local.outputs import Bound
-from quercus.backends.local.run import find
+from quercus.backends.local.run import find, run_plan
 from quercus.result import Matches
 from tests.generate import valid
 
@@ -164,7 +164,7 @@ def test_functions_of_ranges_are_those_of_elements(pattern: str, seed: int) -> N
         f"PATTERN {pattern} WITHIN 30 AGG {TOTALS}",
         f"PATTERN {pattern} WITHIN 30 AGG {TOTALS} GROUPBY {'c' if 'C c' in pattern else 'a'}.id",
     ):
-        found = qc.compile(query, SCHEMA).run(table)
+        found = run_plan(qc.compile(query, SCHEMA), table, Limits(), listed=True)
         assert str(found.to_arrow().to_pylist()) == str(one_by_one(found).to_arrow().to_pylist())
         sums = [floats_of(m["b"], floats) for m in found.rows()]  # type: ignore[arg-type]
         if "RETURN" in query:
