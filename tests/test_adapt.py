@@ -15,7 +15,7 @@ from benchmarks.adaptive import half
 from quercus.backends.local.choose import planned_searches
 from quercus.backends.local.orders import Orders, fixed, normal
 from tests.generate import valid
-from tests.stream_checks import FORMS, Fed, broken_off, cuts, in_order, keyed, ordered, same, schema_of
+from tests.stream_checks import FORMS, Fed, broken_off, cuts, delayed, in_order, keyed, ordered, same, schema_of
 from tests.test_engine import table
 
 CHUNK = 125
@@ -71,6 +71,19 @@ def test_forced_switches_change_nothing(start: int) -> None:
 @pytest.mark.parametrize("shape", ["right", "inner", "stack"])
 def test_keys_are_kept_over_switches(start: int, shape: str) -> None:
     assert agree(range(start, start + CHUNK), ("id",), shape) > 0
+
+
+def test_events_that_come_late_wait_through_switches() -> None:
+    for drawn, _ in valid(range(780_000, 780_060)):
+        sample, r = in_order(drawn), Random(drawn.seed)
+        plan = qc.compile(sample.query, schema_of(sample))
+        events, given = delayed(sample.events, 3, r), []
+        stream = plan.stream(max_delay=3, adapt=LIVELY)
+        for first, last in cuts(r, len(events)):
+            stream._switch(any_orders(stream, r))
+            given += stream.push(table(events[first:last])).rows()
+        stream._switch(any_orders(stream, r))
+        same([*given, *stream.close().rows()], plan.run(table(events)).rows(), sample)
 
 
 # When streams switch --------------------------------------------------------------------------------------------------
@@ -204,3 +217,34 @@ def test_the_best_order_is_the_cheapest_of_all() -> None:
         (search,) = planned_searches(plan, plan.stream()._engine.variants)
         costs = {order: search.cost(order) for order in permutations("abc")}
         assert costs[search.best()] == pytest.approx(min(costs.values()))
+
+
+def test_many_components_are_ordered_one_by_one() -> None:
+    names = "ABCDEFGHIJ"
+    rates = {name: 0.001 * 3**i for i, name in enumerate(names)}
+    parts = ", ".join(f"{name} {name.lower()}" for name in names)
+    plan = qc.compile(f"PATTERN SEQ({parts}) WITHIN 100", SCHEMA, stats=qc.Stats(rates))
+    (search,) = planned_searches(plan, plan.stream()._engine.variants)
+    assert search.best() == tuple("abcdefghi")
+    stream = plan.stream(adapt=False)
+    stream._switch((tuple("ihgfedcba"),))
+    given = stream.push({"ts": list(range(10)), "type": list(names), "x": [0] * 10}).rows()
+    assert given == [{name: i for i, name in enumerate(names.lower())}]
+
+
+def test_many_searches_stay_as_they_are() -> None:
+    either = ", ".join(f"OR(A{i} a{i}, B{i} b{i})" for i in range(6))
+    plan = qc.compile(f"PATTERN SEQ({either}) WITHIN 9", SCHEMA, stats=qc.Stats({"A1": 3.0, "B2": 0.1}))
+    stream = plan.stream()
+    assert len(stream._engine.variants) > 32
+    assert set(stream._engine.orders) == {()}
+    assert "does not adapt" in stream.explain()
+
+
+def test_numbers_beyond_all_bounds() -> None:
+    stats = qc.Stats({"A": 1e300, "B": 1e300, "C": 1e-300, "D": 1e9})
+    plan = qc.compile("PATTERN SEQ(A[50] a, B b, C c, D[80] d) WITHIN 100", SCHEMA, stats=stats)
+    stream = plan.stream()
+    stream.push({"ts": [1, 2], "type": ["A", "D"], "x": [1, 1]})
+    stream._switch(stream._adapter.choice(stream._engine, stats).orders)
+    assert stream.explain()

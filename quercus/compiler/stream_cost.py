@@ -7,7 +7,7 @@ are a part of 1/m! in a SEQ, all in an AND; each condition is tested as soon as 
 
 from __future__ import annotations
 
-from math import factorial, prod
+from math import exp, factorial, lgamma, log, prod
 
 from quercus.compiler.cost import Model
 from quercus.compiler.effort import classes
@@ -15,7 +15,8 @@ from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat
 
-EXACT = 10  # components up to which all orders are compared; beyond, the cheapest next one is taken
+EXACT = 7  # components up to which all orders are compared; beyond, the cheapest next one is taken
+HUGE = 100.0  # the logarithm of more than anyone can count
 
 Order = tuple[str, ...]
 
@@ -152,7 +153,7 @@ class Search:
 
 def _taken(rows: float, most: int) -> float:
     """In how many ways so many events of one kind are taken."""
-    return rows**most / factorial(most)
+    return exp(min(most * log(rows) - lgamma(most + 1), HUGE)) if rows > 0 else 0.0
 
 
 def _columns(e: x.Expr) -> set[x.Expr]:

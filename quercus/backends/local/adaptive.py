@@ -11,7 +11,7 @@ from math import inf, log
 import numpy as np
 
 from quercus.adapt import Adapt, Switch
-from quercus.backends.local.choose import Choice, choose, is_known, planned_model, seen_searches
+from quercus.backends.local.choose import Choice, can_switch, choose, is_known, planned_model, seen_searches
 from quercus.backends.local.incremental import BEGIN, END, Engine
 from quercus.backends.local.orders import Orders, stack_order
 from quercus.compiler.stream_cost import Search
@@ -76,7 +76,7 @@ class Adapter:
         choice, self.tried = self.choice(engine, now), now
         if self.used is None:
             self.used = now
-        if choice.orders == engine.orders or choice.gain <= self.asked.gamma:
+        if choice.orders == engine.orders or not choice.gain > self.asked.gamma:
             return None
         told = shown(engine, engine.orders), shown(engine, choice.orders)
         self.switches.append(Switch(engine.course.rows, engine.clock, *told, drift, choice.gain))
@@ -189,16 +189,13 @@ class Adapter:
         return found
 
 
-def can_switch(engine: Engine) -> bool:
-    """Whether there is any other order: a pivot and one more component have none."""
-    return any(len(stack_order(f, v)) > 1 for f, v in engine.variants)
-
-
 def explain_stream(plan: Plan, engine: Engine, adapter: Adapter | None, switches: list[Switch]) -> str:
     """A plan and how its stream is searched by now."""
     lines = ["", "Stream", f"  binds {shown(engine, engine.orders)}"]
     if adapter is None:
-        lines.append("  does not adapt: " + ("its shape was asked for" if plan.options.shape != "auto" else "one plan"))
+        asked = "its shape was asked for" if plan.options.shape != "auto" else "it was asked not to"
+        other = can_switch(engine.variants)
+        lines.append(f"  does not adapt: {asked if other else 'there is no other order, or too many searches'}")
     else:
         rates = adapter.rates(engine)
         seen = [f"{', '.join(names)} {rows:.4g}" for names, rows in rates]

@@ -17,6 +17,7 @@ from quercus.stats import Stats
 
 Variants = list[tuple[Flat, Variant]]
 
+MOST = 32  # searches that are planned
 DENSE = 16  # a chain runs where no more than so many events come to a pivot
 WORTH = 1.05  # a first plan leaves the stack only where it is expected to cost that much
 
@@ -39,10 +40,15 @@ def planned_orders(plan: Plan, variants: Variants) -> Orders:
     if plan.options.shape != "auto":
         return tuple(tree_order(plan.tree.root, f, v) for f, v in variants)
     stack: Orders = ((),) * len(variants)
-    if not is_known(plan):
+    if not is_known(plan) or len(variants) > MOST:
         return stack
     choice = choose(plan, variants, stack, planned_searches(plan, variants), {})
     return choice.orders if choice.gain > WORTH else stack
+
+
+def can_switch(variants: Variants) -> bool:
+    """Whether there is any other order: a pivot and one more component have none."""
+    return len(variants) <= MOST and any(len(stack_order(f, v)) > 1 for f, v in variants)
 
 
 def is_known(plan: Plan) -> bool:

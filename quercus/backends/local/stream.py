@@ -13,7 +13,8 @@ from pyarrow import RecordBatch, Table
 from quercus.adapt import Adapt, Switch
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
-from quercus.backends.local.adaptive import Adapter, can_switch, explain_stream
+from quercus.backends.local.adaptive import Adapter, explain_stream
+from quercus.backends.local.choose import can_switch
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
@@ -266,7 +267,7 @@ class Stream:
     def _adapted(self, switches: list[Switch]) -> None:
         """Begin to watch the stream, if its plan may change."""
         self._switches = switches
-        if self._adapt is not False and self.plan.options.shape == "auto" and can_switch(self._engine):
+        if self._adapt is not False and self.plan.options.shape == "auto" and can_switch(self._engine.variants):
             asked = self._adapt if isinstance(self._adapt, Adapt) else Adapt()
             self._adapter = Adapter(self._engine, asked, switches)
             self._look_at = self._adapter.next
