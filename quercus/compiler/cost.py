@@ -212,7 +212,7 @@ def arrangements(op: str, m: int) -> float:
     """How many of the products of m events of a window are matches of the operator."""
     if m <= 1:
         return 1.0
-    return (1.0 / factorial(m - 1) if m <= 171 else 0.0) if op == "SEQ" else float(m)  # beyond, no float holds it
+    return 1.0 / factorial(min(m, 171) - 1) if op == "SEQ" else float(m)  # no float holds more
 
 
 def combinations(elements: float, n: int) -> float:

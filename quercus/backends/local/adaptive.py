@@ -60,8 +60,9 @@ class Adapter:
             self.clock, self.place = engine.clock, engine.place
         work = self._work(tallies)
         if work < self.asked.work:
-            enough = (rows - self.looked) * self.asked.work // max(4 * work, 1)
-            self.next = rows + min(max(enough, every), SELDOM * every)
+            since = rows - self.looked  # no longer than that again: there may soon be more to do
+            enough = since * self.asked.work // max(4 * work, 1)
+            self.next = rows + min(max(enough, every), max(since, every), SELDOM * every)
             return None
         self.looked = rows
         self.next = rows + max(every, engine.matcher.events // 4, 2 * len(engine.keys.values))
