@@ -15,8 +15,9 @@ from quercus.backends.local import snapshot
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
-from quercus.backends.local.incremental import BEGIN, END, Engine, Found
+from quercus.backends.local.incremental import BEGIN, END, Engine, Found, Totalled
 from quercus.backends.local.inputs import as_table
+from quercus.backends.local.relisted import Relisted
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
@@ -230,14 +231,24 @@ class Stream:
     def _step(self, table: pa.Table | None, ts: Index, rows: Index | int, clock: int) -> Matches:
         return self._matches(self._engine.step(table, ts, rows, clock, self.limits))
 
-    def _matches(self, found: Found) -> Matches:
+    def _matches(self, found: Found | Totalled) -> Matches:
         query, schema = self.plan.query, self.plan.schema
+        if isinstance(found, Totalled):
+            return self._totalled(found)
         if self._totals is None:
             return Matches.of_stream(schema, query, found)
         answer = found.answer()
         never = self._engine.clock == END and not query.group_by and not self._totals.groups and not len(answer)
         totals = self._totals.sum_up(answer) if never else self._totals.add(answer)
         return Matches.of_stream(schema, query, found, totals)
+
+    def _totalled(self, found: Totalled) -> Matches:
+        """The groups that changed, where no matches were listed."""
+        assert self._totals is not None
+        query, totals, engine = self.plan.query, self._totals, self._engine
+        later = Relisted(self.plan, self._columns, found.before, found.piece, found.moment, engine.clock, self.limits)
+        never = engine.clock == END and not query.group_by and not totals.groups and not found.groups
+        return Matches.of_stream(self.plan.schema, query, later, totals.add_groups(found.groups, engine.empty, never))
 
     # ---- snapshots
 
