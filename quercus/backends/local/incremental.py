@@ -120,6 +120,7 @@ class Engine:
         self._inlet: match.Inlet | None = None
         self._columns = columns
         self.live = None if listed else live_totals(plan, self.specs)
+        self.check_groups: Callable[[list[Group]], None] = lambda groups: None  # refuses what cannot be added
 
     def _compiled(self, plan: Plan) -> dict[str, Any]:
         """What all streams of a plan have in common, and none changes."""
@@ -226,6 +227,7 @@ class Engine:
             before = (self.clock, self.place, self.place)
             if self.live is not None:
                 groups = self.live.totals(self.keys.values if self.keyed else [])
+                self.check_groups(groups)
             else:
                 parts = self._search(before, (clock, END if clock == END else place, place), limits)
             if limits.max_state_bytes is not None and clock != END:

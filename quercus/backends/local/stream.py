@@ -61,6 +61,8 @@ class Stream:
         self._columns = columns
         self._engine = Engine(plan, columns)
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
+        if self._totals is not None:
+            self._engine.check_groups = self._totals.check
         self._names = self._engine.columns_kept
         self._waiting = Waiting(self._names)
         self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion

@@ -79,6 +79,20 @@ class Totals:
         ]
         return self.table([()] if never else rows, columns, schema)
 
+    def check(self, found: Sequence[Group]) -> None:
+        """Refuse what would have too many digits, before it is added."""
+        merged: dict[Key, list[Any]] = {}
+        for g in found:
+            key = tuple(_key(v) for v in g.shown)
+            known = merged.setdefault(key, list(self.groups.get(key, [None] * len(self.flat))))
+            for j, part in enumerate(self.flat):
+                known[j] = _merged(part.function, known[j], g.parts[j])
+        at = 0
+        for a, parts in zip(self.query.aggregates, self._parts, strict=True):
+            if a.function in ("count", "sum"):
+                exact([k[at] for k in merged.values() if isinstance(k[at], int)], a.name)
+            at += len(parts)
+
     def _schema_of(self, events: pa.Table) -> pa.Schema:
         if self._made is None:
             self._made = aggregated(Answer(events, self.schema, self.query, nothing(self.query))).schema
