@@ -13,6 +13,7 @@ from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.ir import tree as t
 from quercus.ir.analysis import Analysis, Path
+from quercus.ir.running import listed_live
 
 if TYPE_CHECKING:
     from quercus.plan import Plan
@@ -88,6 +89,9 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
     if tree.aggregation is not None:
         how = {"running": "running totals", "enumerated": "over all matches"}[tree.aggregation.strategy]
         yield "totalled", f"{how}: {tree.aggregation.reason}"
+        if tree.aggregation.strategy == "running":
+            reason = listed_live(tree)
+            yield "in streams", "running totals" if reason is None else f"over the matches of each push: {reason}"
 
 
 def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:

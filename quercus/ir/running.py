@@ -13,10 +13,11 @@ from attrs import frozen
 from quercus.ir import expr as x
 from quercus.ir import text
 from quercus.ir import tree as t
-from quercus.ir.flat import Flat, FlatNegation
+from quercus.ir.flat import Flat, FlatNegation, flatten
 
 MOST_STATES = 62
 MOST_IN_AND = 5
+MOST_SYMBOLS = 255
 
 
 @frozen
@@ -120,6 +121,40 @@ def grouped(c: Countable, tree: t.Tree) -> Grouped | str:
     if any(g.type == "float64" for g in rest):
         return "GROUPBY names a float64 of a component in the middle"
     return Grouped(False, at_end, rest)
+
+
+def listed_live(tree: t.Tree) -> str | None:
+    """Why a stream lists the matches of a tree that a run totals without; None: it does not either."""
+    if tree.partition_by and tree.window.kind == "count":
+        return "each key has windows of events of its own"
+    if tree.key is not None and len({c.attr for c in tree.key.columns}) > 1:
+        return "the key has several names"
+    if any(a.function in ("min", "max") and a.type == "string" for a in tree.aggregates):
+        return "MIN and MAX of strings"
+    for f in flatten(tree.root, tree.window):
+        found = countable(f, tree)
+        if isinstance(found, str):
+            return found
+        if found.backwards:
+            return "matches are not decided at their last event"
+        how = grouped(found, tree)
+        if isinstance(how, str):
+            return how
+        if how.backwards or how.apart:
+            return "GROUPBY names a component before the last"
+        if _symbols(found) > MOST_SYMBOLS:
+            return "an event can be too many components"
+    return None
+
+
+def _symbols(c: Countable) -> int:
+    """An upper bound of the different sets of buffers that an event can be in."""
+    leaves = [b for block in c.blocks for b in block.leaves]
+    for gap in c.gaps:
+        leaves += [*gap.before, *gap.after, *([] if gap.set is None else [gap.set])]
+    buffers = {(b.accepts, tuple(w.expr for w in b.where)) for b in leaves}
+    types = [name for accepts, _ in buffers for name in set(accepts)]
+    return sum(2 ** types.count(name) - 1 for name in set(types))
 
 
 def _plain_end(b: Block) -> str | None:

@@ -45,7 +45,48 @@ typedef struct {
     const double *real;
     uint64_t window;
     int role;
+    int64_t skipped;         /* events that come before those of `row` and `group` */
 } run_events;
+
+/* Of a stream: one segment's state in one pass. What is not valid is made again from the events. */
+typedef struct {
+    void *block, *row;
+    int64_t low, middle, room, from, group;
+    int open, valid;
+} run_kept;
+
+/* Its events from `lo` to `hi`, new ones from `before` on; those of the push begin at `first`. */
+typedef struct {
+    uint8_t *symbol, *mark;
+    int64_t *at;
+    int64_t **value;         /* of a pass; NULL: it has none */
+    run_kept *kept;          /* of a pass */
+    int64_t lo, hi, before, room, first, ts, ts_before;
+    int touched;
+} run_segment;
+
+typedef struct {
+    run_segment **touched;
+    int64_t count;
+    int number, role, ties;
+    uint64_t window;
+    const int64_t *row;
+    const int32_t *group;
+} run_push;
+
+static inline void run_events_of(run_events *e, const run_push *p, const run_segment *s) {
+    e->count = s->hi;
+    e->symbol = s->symbol;
+    e->mark = s->mark;
+    e->at = s->at;
+    e->row = p->row;
+    e->group = p->group;
+    e->integer = s->value[p->number];
+    e->real = (const double *)s->value[p->number];
+    e->window = p->window;
+    e->role = p->role;
+    e->skipped = s->before - s->first;
+}
 
 #ifdef QUERCUS_CHECKED
 #include <assert.h>

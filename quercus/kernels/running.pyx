@@ -7,8 +7,8 @@ number of matches. Counts and integer sums are exact: in 64 bits, and again in 1
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
@@ -43,6 +43,35 @@ cdef extern from "running.h":
         const double* real
         uint64_t window
         int role
+        int64_t skipped
+    ctypedef struct run_kept:
+        void* block
+        void* row
+        int64_t low, middle, room, group
+        int64_t from_ "from"
+        int open_ "open"
+        int valid
+    ctypedef struct run_segment:
+        uint8_t* symbol
+        uint8_t* mark
+        int64_t* at
+        int64_t** value
+        run_kept* kept
+        int64_t lo, hi, before, room, first, ts, ts_before
+        int touched
+    ctypedef struct run_push:
+        run_segment** touched
+        int64_t count
+        int number, role, ties
+        uint64_t window
+        const int64_t* row
+        const int32_t* group
+    int push_u64(...) noexcept nogil
+    int push_u128(...) noexcept nogil
+    int push_i64(...) noexcept nogil
+    int push_i128(...) noexcept nogil
+    int push_f64(...) noexcept nogil
+    int push_min(...) noexcept nogil
     ctypedef struct run_buffer:
         const int64_t* row
         const int64_t* at
@@ -279,7 +308,7 @@ cdef class Automaton:
             raise ValueError("columns of different lengths")
         if self.made.symbols == 0 or np.max(events.symbol) >= self.made.symbols:
             raise ValueError("a symbol that is not known")
-        given.count, given.window, given.role = n, events.window, role
+        given.count, given.window, given.role, given.skipped = n, events.window, role, 0
         given.symbol, given.mark, given.at, given.row = &symbol[0], &mark[0], &at[0], &row[0]
         given.group, given.integer, given.real = NULL, NULL, NULL
         if events.group is not None:
@@ -328,3 +357,6 @@ cdef class Automaton:
 
 cdef const int32_t* _address(const int32_t[::1] array):
     return &array[0]
+
+
+include "running_stream.pxi"

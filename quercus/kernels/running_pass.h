@@ -9,6 +9,9 @@ typedef struct {
     int bad;
     RUN_VALUE *row;
     int64_t low, middle, room;
+    int64_t from, group;                                         /* where the window and the last tie group begin */
+    int open;                                                    /* whether events of that group may still come */
+    uint64_t steps;
 } RUN(state);
 
 static inline void RUN(add_times)(RUN(state) *w, RUN_VALUE *to, RUN_VALUE a, RUN_VALUE b) {
@@ -139,6 +142,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
     int m = a->states;
     w->low = low;
     w->middle = middle;
+    w->steps += middle > low ? middle - low : 0;
     if (middle > low && middle - low > w->room) {
         int64_t room = middle - low + (middle - low) / 2 + 64;
         RUN_VALUE *row = realloc(w->row, sizeof(RUN_VALUE) * m * room);
@@ -202,82 +206,183 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
     return RUN_OK;
 }
 
-static int RUN(run)(const run_automaton *a, const run_events *e, RUN_TOTAL *totals, int64_t *found, int64_t *each) {
-    RUN(state) w;
-    int m = a->states, status = RUN_OK;
-    int64_t low = 0, group = 0;
-    memset(&w, 0, sizeof w);
-    w.a = a;
-    w.e = e;
-    w.column = malloc(sizeof(RUN_VALUE) * m * m * 6);
-    if (w.column == NULL) return RUN_NO_MEMORY;
-    w.entered = w.column + m * m;
-    w.rows = w.entered + m * m;
-    w.fresh = w.rows + m * m;
-    w.enters = w.fresh + m * m;
-    w.spare = w.enters + m * m;
-    RUN(nothing)(w.entered, m);
-    RUN(forget_stays)(&w);
-    for (int64_t i = 0; i < e->count; i++) {
+/* The events from `begin` on; `open`: others of the last one's time may follow later. */
+
+static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, int64_t *found, int64_t *each) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int m = a->states;
+    int64_t low = w->from, group = w->group;
+    w->steps += e->count - begin;
+    for (int64_t i = begin; i < e->count; i++) {
         int symbol = e->symbol[i], alone;
         int ends = a->edge_at[symbol] < a->edge_at[symbol + 1] && a->edges[4 * a->edge_at[symbol] + 1] < 0;
         RUN_CHECK(symbol < a->symbols);
+        if (e->mark[i] & RUN_GROUP && w->open) {
+            RUN(close_group)(w);
+            w->open = 0;
+        }
         if (e->mark[i] & RUN_SEGMENT) {
-            low = w.low = w.middle = i;
-            RUN(identity)(w.column, m);
+            low = w->low = w->middle = i;
+            RUN(identity)(w->column, m);
         }
         if (e->mark[i] & RUN_GROUP) group = i;
-        int last = i + 1 == e->count || e->mark[i + 1] & RUN_GROUP;
+        int last = i + 1 == e->count ? !open : e->mark[i + 1] & RUN_GROUP;
         alone = last && group == i && a->kind[symbol] != RUN_MIXED;
         while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) low++;
-        if (low > w.middle && w.middle != group) {
-            status = RUN(build_rows)(&w, low, group);
-            if (status != RUN_OK) break;
-            RUN(identity)(w.column, m);
-            RUN(nothing)(w.entered, m);
-            RUN(forget_stays)(&w);
-            for (int64_t j = group; j < i; j++) RUN(enter)(&w, e->symbol[j], j);
+        if (low > w->middle && w->middle != group) {
+            int status = RUN(build_rows)(w, low, group);
+            if (status != RUN_OK) return status;
+            RUN(identity)(w->column, m);
+            RUN(nothing)(w->entered, m);
+            RUN(forget_stays)(w);
+            for (int64_t j = group; j < i; j++) RUN(enter)(w, e->symbol[j], j);
         }
         if (ends) {
-            const RUN_VALUE *row = low < w.middle ? w.row + (low - w.low) * m : NULL;
+            const RUN_VALUE *row = low < w->middle ? w->row + (low - w->low) * m : NULL;
             RUN_VALUE sum = RUN(zero)();
             for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
                 const int32_t *edge = a->edges + 4 * s;
                 if (edge[1] >= 0) break;
-                const RUN_VALUE *from = w.column + edge[0] * m, *inner = w.entered + edge[0] * m;
+                const RUN_VALUE *from = w->column + edge[0] * m, *inner = w->entered + edge[0] * m;
                 RUN_VALUE part = RUN(zero)();
                 if (row == NULL) {
                     part = from[0];
-                    if (edge[3]) w.bad |= RUN(add)(&part, inner[0]);
+                    if (edge[3]) w->bad |= RUN(add)(&part, inner[0]);
                 } else
                     for (int r = 0; r <= a->top[edge[0]]; r++) {
-                        RUN(add_times)(&w, &part, row[r], from[r]);
-                        if (edge[3]) RUN(add_times)(&w, &part, row[r], inner[r]);
+                        RUN(add_times)(w, &part, row[r], from[r]);
+                        if (edge[3]) RUN(add_times)(w, &part, row[r], inner[r]);
                     }
-                if (edge[2] == e->role) RUN(add_times)(&w, &sum, part, RUN(value)(e, i));
-                else w.bad |= RUN(add)(&sum, part);
+                if (edge[2] == e->role) RUN(add_times)(w, &sum, part, RUN(value)(e, i));
+                else w->bad |= RUN(add)(&sum, part);
             }
             if (RUN(some)(sum)) {
-                int64_t to = e->group == NULL ? 0 : e->group[i];
-                w.bad |= RUN(total)(totals + to, sum);
-                if (found[to] < 0 || e->row[i] < e->row[found[to]]) found[to] = i;
+                int64_t to = e->group == NULL ? 0 : e->group[i - e->skipped];
+                w->bad |= RUN(total)(totals + to, sum);
+                if (found[to] < 0 || e->row[i - e->skipped] < e->row[found[to]]) found[to] = i - e->skipped;
             }
 #ifdef RUN_EACH
             if (each != NULL) each[i] = sum;
 #endif
         }
-        if (alone) RUN(step)(&w, symbol, i);
+        if (alone) RUN(step)(w, symbol, i);
         else {
-            RUN(enter)(&w, symbol, i);
-            if (last) RUN(close_group)(&w);
+            RUN(enter)(w, symbol, i);
+            if (last) RUN(close_group)(w);
+            else w->open = 1;
         }
-        if (w.bad) {
-            status = RUN_TOO_LARGE;
-            break;
-        }
+        if (w->bad) return RUN_TOO_LARGE;
+        if (last) w->open = 0;
     }
     (void)each;
+    w->from = low;
+    w->group = group;
+    return RUN_OK;
+}
+
+static int RUN(begin)(RUN(state) *w, const run_automaton *a, const run_events *e) {
+    int m = a->states;
+    memset(w, 0, sizeof *w);
+    w->a = a;
+    w->e = e;
+    w->column = malloc(sizeof(RUN_VALUE) * m * m * 6);
+    if (w->column == NULL) return RUN_NO_MEMORY;
+    w->entered = w->column + m * m;
+    w->rows = w->entered + m * m;
+    w->fresh = w->rows + m * m;
+    w->enters = w->fresh + m * m;
+    w->spare = w->enters + m * m;
+    RUN(nothing)(w->entered, m);
+    RUN(forget_stays)(w);
+    return RUN_OK;
+}
+
+static int RUN(run)(const run_automaton *a, const run_events *e, RUN_TOTAL *totals, int64_t *found, int64_t *each) {
+    RUN(state) w;
+    int status = RUN(begin)(&w, a, e);
+    if (status != RUN_OK) return status;
+    status = RUN(pass)(&w, 0, 0, totals, found, each);
     free(w.row);
     free(w.column);
+    return status;
+}
+
+/* Streams: what is kept of a segment from push to push. */
+
+static int RUN(load)(RUN(state) *w, run_kept *k) {
+    int m = w->a->states, gaps = w->a->gaps;
+    if (k->block == NULL) {
+        k->block = malloc(sizeof(RUN_VALUE) * (2 * m * m + gaps) + sizeof(int) * gaps);
+        if (k->block == NULL) return RUN_NO_MEMORY;
+        k->valid = 0;
+    }
+    w->column = k->block;
+    w->entered = w->column + m * m;
+    w->row = k->row;
+    w->low = k->low;
+    w->middle = k->middle;
+    w->room = k->room;
+    w->from = k->from;
+    w->group = k->group;
+    w->open = k->open;
+    w->bad = 0;
+    if (k->valid) {
+        memcpy(w->weight, w->entered + m * m, sizeof(RUN_VALUE) * gaps);
+        memcpy(w->flag, w->entered + m * m + gaps, sizeof(int) * gaps);
+    }
+    return RUN_OK;
+}
+
+static void RUN(store)(RUN(state) *w, run_kept *k, int valid) {
+    int m = w->a->states, gaps = w->a->gaps;
+    memcpy(w->entered + m * m, w->weight, sizeof(RUN_VALUE) * gaps);
+    memcpy(w->entered + m * m + gaps, w->flag, sizeof(int) * gaps);
+    k->row = w->row;
+    k->low = w->low;
+    k->middle = w->middle;
+    k->room = w->room;
+    k->from = w->from;
+    k->group = w->group;
+    k->open = w->open;
+    k->valid = valid;
+}
+
+/* From the events alone: all but the last tie group, to which more may come, is the older part. */
+
+static int RUN(rebuild)(RUN(state) *w, int64_t begin, int64_t end, int ties) {
+    int64_t group = end;
+    if (ties && end > begin)
+        for (group = end - 1; group > begin && !(w->e->mark[group] & RUN_GROUP);) group--;
+    int status = RUN(build_rows)(w, begin, group);
+    if (status != RUN_OK) return status;
+    RUN(identity)(w->column, w->a->states);
+    RUN(nothing)(w->entered, w->a->states);
+    RUN(forget_stays)(w);
+    for (int64_t j = group; j < end; j++) RUN(enter)(w, w->e->symbol[j], j);
+    w->from = begin;
+    w->group = group;
+    w->open = group < end;
+    return w->bad ? RUN_TOO_LARGE : RUN_OK;
+}
+
+static int RUN(push)(const run_automaton *a, const run_push *p, RUN_TOTAL *totals, int64_t *found, uint64_t *steps) {
+    RUN(state) w;
+    run_events e;
+    int status = RUN(begin)(&w, a, &e);
+    if (status != RUN_OK) return status;
+    RUN_VALUE *scratch = w.column;
+    for (int64_t n = 0; n < p->count && status == RUN_OK; n++) {
+        run_segment *s = p->touched[n];
+        run_kept *k = s->kept + p->number;
+        run_events_of(&e, p, s);
+        status = RUN(load)(&w, k);
+        if (status != RUN_OK) break;
+        if (!k->valid) status = RUN(rebuild)(&w, s->lo, s->before, p->ties);
+        if (status == RUN_OK) status = RUN(pass)(&w, s->before, p->ties, totals, found, NULL);
+        RUN(store)(&w, k, status == RUN_OK);
+    }
+    *steps += w.steps;
+    free(scratch);
     return status;
 }

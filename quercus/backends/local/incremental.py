@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import evolve
+from attrs import evolve, frozen
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import buffer_specs, variables_of
@@ -30,6 +30,7 @@ from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
+from quercus.backends.local.running_stream import Group, live_totals
 from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec, Index, Program
 from quercus.backends.local.values import combined, raw
 from quercus.errors import LimitExceeded
@@ -46,6 +47,7 @@ _STRINGS = 16_384  # strings that may be known beyond those of kept events
 _NONE = np.empty(0, np.int64)
 
 Given = dict[tuple[object, ...], int]
+Moment = tuple[int, int]  # the clock, and the number of events
 
 
 class Found:
@@ -91,10 +93,27 @@ class Found:
         return Answer(table, plan.schema, plan.query, {b.var: b.found_in(places) for b in bound}, numbers)
 
 
-class Engine:
-    """A plan over a stream."""
+@frozen(eq=False)
+class Totalled:
+    """What a step added to the totals of AGG, without matches; and what they could be listed from."""
 
-    def __init__(self, plan: Plan, columns: frozenset[str] | None = None, orders: Orders | None = None) -> None:
+    groups: list[Group]
+    before: tuple[Piece, ...]
+    piece: Piece | None
+    moment: Moment
+
+
+class Engine:
+    """A plan over a stream. With `listed`, AGG goes over listed matches always."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        columns: frozenset[str] | None = None,
+        orders: Orders | None = None,
+        *,
+        listed: bool = False,
+    ) -> None:
         """`orders`: in which the searches bind components; None: as the plan says."""
         tree = plan.tree
         self.plan, self.schema, self.partition_by = plan, plan.schema, tree.partition_by
@@ -114,6 +133,8 @@ class Engine:
         self._schema: pa.Schema | None = None  # of the last record batch
         self._inlet: match.Inlet | None = None
         self._columns = columns
+        self.live = None if listed else live_totals(plan, self.specs)
+        self.check_groups: Callable[[list[Group]], None] = lambda groups: None  # refuses what cannot be added
 
     def _compiled(self, plan: Plan, orders: Orders | None) -> dict[str, Any]:
         """What all streams of a plan have in common, and none changes."""
@@ -178,7 +199,7 @@ class Engine:
 
     def step(
         self, events: pa.Table | pa.RecordBatch | None, ts: Index, rows: Index | int, clock: int, limits: Limits
-    ) -> Found:
+    ) -> Found | Totalled:
         """Take in events in order, if any, move the clock, and give what is decided. An error changes nothing."""
         n = len(ts)
         return self._step(events, n, rows, clock, limits, lambda: self._feed(events, ts, self.place) if n else None)
@@ -213,23 +234,39 @@ class Engine:
         clock: int,
         limits: Limits,
         feed: Callable[[], None] | None,
-    ) -> Found:
+    ) -> Found | Totalled:
         place = self.place + n
+        parts: list[Part] = []
+        groups: list[Group] | None = None
         try:
             if feed is not None:
                 feed()
             before = (self.clock, self.place, self.place)
-            parts = self._search(before, (clock, END if clock == END else place, place), limits)
+            if self.live is not None:
+                groups = self.live.totals(self.keys.values if self.keyed else [])
+                self.check_groups(groups)
+            else:
+                parts = self._search(before, (clock, END if clock == END else place, place), limits)
             if limits.max_state_bytes is not None and clock != END:
                 self._check_state(limits, events, clock, place)
         except BaseException:
             self.matcher.undo()
+            if self.live is not None:
+                self.live.undo()
+                self.live.let_go(self.keys.new)
             self.keys.undo()
             raise
         self.keys.keep()
+        if self.live is not None:
+            self.live.commit()
+        pieces, piece = tuple(self.history.pieces), None
         if n:
-            self.history.add(Piece(events, self.place, None, rows, clock))
+            piece = Piece(events, self.place, None, rows, clock)
+            self.history.add(piece)
         self.course.clock, self.course.place = clock, place
+        if groups is not None:
+            self._purge()
+            return Totalled(groups, pieces, piece, before[:2])
         found = Found(parts, self, tuple(self.history.pieces))
         if self.remembers:
             found.bound = self._once(found.places())
@@ -250,7 +287,8 @@ class Engine:
 
     def switched(self, orders: Orders) -> Engine:
         """The same stream, searched in other orders from now on."""
-        other = Engine(self.plan, self._columns, orders)
+        other = Engine(self.plan, self._columns, orders, listed=self.live is None)
+        other.check_groups = self.check_groups
         places = self.kept()
         for name in ("clock", "place", "rows", "seen"):
             setattr(other.course, name, getattr(self.course, name))
@@ -262,6 +300,8 @@ class Engine:
             ts = raw(combined(events.column(self.schema.time)).view(pa.int64()), np.int64)
             positions = self.positions_of(places, 0) if self.own_positions else None
             other._feed(events, ts, places, positions)
+        if other.live is not None:
+            other.live.commit()
         other.history.pieces = list(self.history.pieces)
         other.keys.keep()
         other._purge()
@@ -271,6 +311,8 @@ class Engine:
         """Events that were kept before, at their places."""
         if len(ts):
             self._feed(events, ts, places, positions if self.own_positions else None)
+            if self.live is not None:
+                self.live.commit()
             self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))
         self.keys.keep()
         self._purge()
@@ -294,6 +336,8 @@ class Engine:
                 columns = [filled[i] for i in self.columns[number]]
                 pos = where if positions is None else np.ascontiguousarray(positions[at])
                 self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
+        if self.live is not None and not self.live.take_in(events, feeds, places):
+            self.live = None
 
     def _chosen(self, b: BufferSpec, at: Index, events: Events, segments: Index | None) -> tuple[Index, Index]:
         """The events of a buffer that pass its conditions, and their segments."""
@@ -375,7 +419,11 @@ class Engine:
 
     def _commit(self, *, everywhere: bool) -> None:
         least_pos = self.reach if self.own_positions else self.place - self.reach
-        self.keys.let_go(self.matcher.commit(self._least_ts, least_pos, everywhere))
+        freed = self.matcher.commit(self._least_ts, least_pos, everywhere)
+        self.keys.let_go(freed)
+        if self.live is not None and everywhere:
+            self.live.let_go(freed)
+            self.live.sweep(least_pos if self.count else self._least_ts)
         if everywhere:
             self.course.live = self.matcher.events
 
@@ -413,6 +461,7 @@ class Engine:
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
         state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
+        state += 0 if self.live is None else self.live.bytes
         state += self.waiting + self.matcher.view_bytes + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return

@@ -10,13 +10,13 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from quercus.backends.local.aggregate import aggregated, group_codes
-from quercus.backends.local.automaton import Role, States, states_of
 from quercus.backends.local.buffers import BufferSource, buffer_specs, routed_to, segments, spec_of
 from quercus.backends.local.events import Events
-from quercus.backends.local.outputs import Answer, Bound
+from quercus.backends.local.outputs import Answer
 from quercus.backends.local.ranks import ranked
 from quercus.backends.local.specs import BufferData
-from quercus.backends.local.totals import Key, Totals
+from quercus.backends.local.symbols import Symbols, leaves
+from quercus.backends.local.totals import Key, Totals, nothing
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
 from quercus.ir import expr as x
@@ -29,7 +29,6 @@ from quercus.plan import Plan
 
 Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
-_FEW = 12  # buffers whose combinations are looked up in a table
 
 
 @frozen(eq=False)
@@ -76,9 +75,9 @@ def run_totals(plan: Plan, stream: Events) -> pa.Table:
         source = BufferSource(stream, tree, wanted, routed_to(wanted, stream))
         starts = segments(source.data)
         for f in flats:
-            numbers = [wanted.index(spec_of(b, tree)) for b in _leaves(f)]
+            numbers = [wanted.index(spec_of(b, tree)) for b in leaves(f)]
             found += Alternative(plan, stream, f, source.data, numbers, starts, totals.flat).totals()
-    empty = Answer(stream.table, plan.schema, query, _nothing(query))
+    empty = Answer(stream.table, plan.schema, query, nothing(query))
     found.sort(key=lambda g: g.order)
     keys: list[Key] = []
     for number, g in enumerate(found):
@@ -90,19 +89,7 @@ def run_totals(plan: Plan, stream: Events) -> pa.Table:
     return totals.table(keys if query.group_by else [()], shown, aggregated(empty).schema)
 
 
-def _leaves(f: Flat) -> list[t.Buffer]:
-    return [*f.buffers, *(b for g in f.negations for body in g.bodies for b in body.buffers)]
-
-
-def _nothing(q: p.Query) -> dict[str, Bound]:
-    none = np.empty(0, np.int64)
-    return {
-        v.var: Bound(v.var, False, none) if isinstance(v, p.Leaf) else Bound.listed(v.var, none, np.zeros(1, np.int64))
-        for v in q.variables
-    }
-
-
-class Alternative:
+class Alternative(Symbols):
     """One alternative over a stream."""
 
     def __init__(
@@ -123,24 +110,8 @@ class Alternative:
         assert isinstance(made, Countable)
         assert isinstance(how, Grouped)
         self.how = how
-        self.shape = made if made.backwards == how.backwards else made.reversed()
-        self.states: States = states_of(self.shape)
-        held = dict(zip(map(id, _leaves(f)), numbers, strict=True))
-        apart = {g.var for g in how.apart}
-        self.bits: list[int] = []  # of each role: the bit of its buffer
-        self.merged: list[int] = []  # of each bit: the buffer
-        own: dict[int, int] = {}
-        for r in self.states.roles:
-            number = held[id(r.leaf)]
-            if r.leaf.var in apart and r.edges:  # may be looked at in part
-                self.bits.append(len(self.merged))
-                self.merged.append(number)
-                continue
-            if number not in own:
-                own[number] = len(self.merged)
-                self.merged.append(number)
-            self.bits.append(own[number])
-        self.symbols: dict[int, int] = {}
+        shape = made if made.backwards == how.backwards else made.reversed()
+        super().__init__(shape, f, numbers, {g.var for g in how.apart})
         self.entries = self._entries()
 
     # events
@@ -162,30 +133,6 @@ class Alternative:
         segment = np.cumsum(mark == 3) if self.plan.query.group_by else None
         return Entries(mask, mark, at, row, min(window, 2**64 - 1), self.symbols_of(mask), segment)
 
-    def symbols_of(self, mask: Index) -> NDArray[np.uint8]:
-        if len(self.merged) <= _FEW:
-            present = np.flatnonzero(np.bincount(mask, minlength=1))
-            table = np.zeros(2 ** len(self.merged), np.uint8)
-        else:
-            present, inverse = np.unique(mask, return_inverse=True)
-        for m in present.tolist():
-            self.symbols.setdefault(m, len(self.symbols))
-        if len(self.symbols) > running.MOST_SYMBOLS:
-            raise LimitExceeded("too many combinations of conditions on single events", limit="symbols")
-        numbers = np.array([self.symbols[m] for m in present.tolist()], np.uint8)
-        if len(self.merged) > _FEW:
-            return np.asarray(numbers[inverse])
-        table[present] = numbers
-        return np.asarray(table[mask])
-
-    def automaton(self) -> running.Automaton:
-        """Of the symbols known so far."""
-        made = []
-        for mask in self.symbols:
-            held = [r for r, bit in zip(self.states.roles, self.bits, strict=True) if mask >> bit & 1]
-            made.append(([e for r in held for e in r.edges], [s for r in held for s in r.stays]))
-        return running.Automaton(self.states.count, self.states.gaps, made)
-
     def places(self, e: Entries, role: int) -> Index:
         """The entries that have a role."""
         return np.flatnonzero(e.mask & (1 << self.bits[role]))
@@ -196,13 +143,6 @@ class Alternative:
         for role in self.states.ends:
             bits |= 1 << self.bits[role]
         return np.flatnonzero(e.mask & bits)
-
-    def role(self, var: str) -> tuple[int, Role] | None:
-        found = ((i, r) for i, r in enumerate(self.states.roles) if r.leaf.var == var and (r.edges or self._is_set(r)))
-        return next(found, None)
-
-    def _is_set(self, r: Role) -> bool:
-        return any(gap.set is r.leaf for gap in self.shape.gaps)
 
     # totals
 

@@ -18,9 +18,10 @@ from quercus.backends.local.choose import can_switch
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
-from quercus.backends.local.incremental import BEGIN, END, Engine, Found
+from quercus.backends.local.incremental import BEGIN, END, Engine, Found, Totalled
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.orders import Orders
+from quercus.backends.local.relisted import Relisted
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
@@ -68,6 +69,8 @@ class Stream:
         self._columns = columns
         self._engine = Engine(plan, columns)
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
+        if self._totals is not None:
+            self._engine.check_groups = self._totals.check
         self._names = self._engine.columns_kept
         self._waiting = Waiting(self._names)
         self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
@@ -244,8 +247,10 @@ class Stream:
     def _step(self, table: pa.Table | None, ts: Index, rows: Index | int, clock: int) -> Matches:
         return self._matches(self._engine.step(table, ts, rows, clock, self.limits))
 
-    def _matches(self, found: Found) -> Matches:
+    def _matches(self, found: Found | Totalled) -> Matches:
         query, schema = self.plan.query, self.plan.schema
+        if isinstance(found, Totalled):
+            return self._totalled(found)
         if self._totals is None:
             return Matches.of_stream(schema, query, found)
         answer = found.answer()
@@ -267,7 +272,8 @@ class Stream:
     def _adapted(self, switches: list[Switch]) -> None:
         """Begin to watch the stream, if its plan may change."""
         self._switches = switches
-        if self._adapt is not False and self.plan.options.shape == "auto" and can_switch(self._engine.variants):
+        may = self._adapt is not False and self.plan.options.shape == "auto" and self._engine.live is None
+        if may and can_switch(self._engine.variants):
             asked = self._adapt if isinstance(self._adapt, Adapt) else Adapt()
             self._adapter = Adapter(self._engine, asked, switches)
             self._look_at = self._adapter.next
@@ -288,6 +294,14 @@ class Stream:
         self._course, self._inlet = self._engine.course, None
         if self._adapter is not None:
             self._adapter.switched(self._engine)
+
+    def _totalled(self, found: Totalled) -> Matches:
+        """The groups that changed, where no matches were listed."""
+        assert self._totals is not None
+        query, totals, engine = self.plan.query, self._totals, self._engine
+        later = Relisted(self.plan, self._columns, found.before, found.piece, found.moment, engine.clock, self.limits)
+        never = engine.clock == END and not query.group_by and not totals.groups and not found.groups
+        return Matches.of_stream(self.plan.schema, query, later, totals.add_groups(found.groups, engine.empty, never))
 
     # ---- snapshots
 

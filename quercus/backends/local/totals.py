@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,30 @@ from attrs import evolve
 
 from quercus.backends.local.aggregate import TOTAL, aggregated, exact, groups_of
 from quercus.backends.local.conform import wanted_columns
-from quercus.backends.local.outputs import Answer
+from quercus.backends.local.outputs import Answer, Bound
 from quercus.errors import DataError
 from quercus.ir import pattern as p
 from quercus.schema import Schema
 
 Key = tuple[Any, ...]
+
+
+class Group(Protocol):
+    """What was found of a group: its values, and what is kept of each aggregate."""
+
+    @property
+    def shown(self) -> tuple[Any, ...]: ...
+    @property
+    def parts(self) -> list[Any]: ...
+
+
+def nothing(q: p.Query) -> dict[str, Bound]:
+    """No match."""
+    none = np.empty(0, np.int64)
+    return {
+        v.var: Bound(v.var, False, none) if isinstance(v, p.Leaf) else Bound.listed(v.var, none, np.zeros(1, np.int64))
+        for v in q.variables
+    }
 
 
 class Totals:
@@ -27,7 +45,8 @@ class Totals:
     """
 
     def __init__(self, query: p.Query, schema: Schema) -> None:
-        self.query = query
+        self.query, self.schema = query, schema
+        self._made: pa.Schema | None = None
         self.groups: dict[Key, list[Any]] = {}
         kinds = {**wanted_columns(schema), "ts": "int64"}
         self._parts = [_parts(a, kinds.get(a.attr or "", "float64")) for a in query.aggregates]
@@ -47,6 +66,37 @@ class Totals:
         first = groups_of(answer)[1]
         shown = [answer.arrow_at(g.attr, answer.bound[g.var].rows[first]) for g in self.query.group_by]
         return self.table(rows, shown, schema)
+
+    def add_groups(self, found: Sequence[Group], events: pa.Table, never: bool) -> pa.Table:
+        """Add what was found of some groups; the same table. With `never`, the one row of a query without matches."""
+        schema = self._schema_of(events)
+        rows: list[Key] = [tuple(_key(v) for v in g.shown) for g in found]
+        for key, g in zip(rows, found, strict=True):
+            self.merge(key, g.parts)
+        rows = list(dict.fromkeys(rows)) if not self.query.group_by else rows
+        columns = [
+            _column([g.shown[i] for g in found], schema.field(i).type, "") for i in range(len(self.query.group_by))
+        ]
+        return self.table([()] if never else rows, columns, schema)
+
+    def check(self, found: Sequence[Group]) -> None:
+        """Refuse what would have too many digits, before it is added."""
+        merged: dict[Key, list[Any]] = {}
+        for g in found:
+            key = tuple(_key(v) for v in g.shown)
+            known = merged.setdefault(key, list(self.groups.get(key, [None] * len(self.flat))))
+            for j, part in enumerate(self.flat):
+                known[j] = _merged(part.function, known[j], g.parts[j])
+        at = 0
+        for a, parts in zip(self.query.aggregates, self._parts, strict=True):
+            if a.function in ("count", "sum"):
+                exact([k[at] for k in merged.values() if isinstance(k[at], int)], a.name)
+            at += len(parts)
+
+    def _schema_of(self, events: pa.Table) -> pa.Schema:
+        if self._made is None:
+            self._made = aggregated(Answer(events, self.schema, self.query, nothing(self.query))).schema
+        return self._made
 
     def merge(self, key: Key, parts: Sequence[Any]) -> None:
         """Add what is kept of each aggregate to a group."""
@@ -120,8 +170,11 @@ def _plain(column: Any) -> Any:
 
 def _keys(column: Any) -> list[Any]:
     """Values as parts of a group's key: NaN is one value, and so are 0.0 and -0.0."""
-    found = _plain(column).to_pylist()
-    return ["NaN" if isinstance(v, float) and v != v else v + 0.0 if isinstance(v, float) else v for v in found]
+    return [_key(v) for v in _plain(column).to_pylist()]
+
+
+def _key(v: Any) -> Any:
+    return "NaN" if isinstance(v, float) and v != v else v + 0.0 if isinstance(v, float) else v
 
 
 def _coded(v: Any) -> Any:

@@ -1,0 +1,289 @@
+"""AGG over a stream without listing matches: what each push adds to the groups that it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+from numpy.typing import NDArray
+
+from quercus.backends.local.aggregate import group_codes
+from quercus.backends.local.buffers import spec_of
+from quercus.backends.local.events import Events
+from quercus.backends.local.specs import BufferSpec, Index
+from quercus.backends.local.symbols import Symbols, leaves
+from quercus.backends.local.totals import Totals
+from quercus.backends.local.values import Values
+from quercus.errors import LimitExceeded
+from quercus.ir import pattern as p
+from quercus.ir.flat import Flat, flatten
+from quercus.ir.running import Countable, Grouped, countable, grouped, listed_live
+from quercus.kernels import running
+from quercus.plan import Plan
+
+Feeds = list[tuple[Index, Index]]  # of each buffer: its new events, by their places in the batch, and their segments
+_TOP = 2**63 - 1
+
+
+class Unfit(Exception):
+    """A value that cannot be told from no value: matches must be listed."""
+
+
+@frozen
+class Need:
+    """What a pass adds up: `what` is one of `one` (for each event), `valid`, `value`, `min` and `max`."""
+
+    kind: str
+    role: int
+    attr: str = ""
+    what: str = "one"
+
+
+@frozen(eq=False)
+class Group:
+    """What a push added to a group: where it stands among others, its values, and the parts of each AGG."""
+
+    order: int
+    shown: tuple[Any, ...]
+    parts: list[Any]
+
+
+def live_totals(plan: Plan, specs: list[BufferSpec]) -> LiveTotals | None:
+    """What totals a stream of a plan, where that needs no matches."""
+    found = plan.tree.aggregation
+    if found is None or found.strategy != "running" or listed_live(plan.tree) is not None:
+        return None
+    return LiveTotals(plan, specs)
+
+
+class LiveTotals:
+    """The alternatives of a plan over a stream."""
+
+    def __init__(self, plan: Plan, specs: list[BufferSpec]) -> None:
+        tree = plan.tree
+        parts = Totals(plan.query, plan.schema).flat
+        self.counters = [
+            Counter(plan, f, [specs.index(spec_of(b, tree)) for b in leaves(f)], parts)
+            for f in flatten(tree.root, tree.window)
+        ]
+
+    def take_in(self, events: Events, feeds: Feeds, places: Index | int) -> bool:
+        """Events of a batch; False: this needs listed matches."""
+        try:
+            for c in self.counters:
+                c.take_in(events, feeds, places)
+        except Unfit:
+            self.undo()
+            return False
+        return True
+
+    def totals(self, keys: list[Any]) -> list[Group]:
+        """What they added, group by group in the order of first matches. `keys`: of each segment."""
+        try:
+            found = [g for c in self.counters for g in c.totals(keys)]
+        except OverflowError:
+            raise LimitExceeded(
+                "a window has more than 10**38 partial matches: tighten WITHIN", limit="decimal digits", value=38
+            ) from None
+        return sorted(found, key=lambda g: g.order)
+
+    def commit(self) -> None:
+        for c in self.counters:
+            c.running.commit()
+            c.pending = None
+
+    def undo(self) -> None:
+        for c in self.counters:
+            c.running.undo()
+            c.pending = None
+
+    def let_go(self, segments: list[int]) -> None:
+        for c in self.counters:
+            c.running.let_go(segments)
+
+    def sweep(self, least: int) -> None:
+        """Forget events before a time, or before a position where windows count."""
+        for c in self.counters:
+            c.running.sweep(least)
+
+    @property
+    def bytes(self) -> int:
+        return sum(c.running.bytes for c in self.counters)
+
+    @property
+    def steps(self) -> int:
+        """Events looked at, in all passes."""
+        return sum(c.running.steps for c in self.counters)
+
+
+class Counter(Symbols):
+    """One alternative over a stream."""
+
+    def __init__(self, plan: Plan, f: Flat, numbers: list[int], parts: list[p.Aggregate]) -> None:
+        tree = plan.tree
+        shape = countable(f, tree)
+        assert isinstance(shape, Countable)
+        how = grouped(shape, tree)
+        assert isinstance(how, Grouped)
+        super().__init__(shape, f, numbers, set())
+        self.columns, self.how = plan.query.group_by, how
+        self.by_key = tree.partition_by
+        self.counted = tree.window.kind == "count"
+        self.needs: list[Need] = [Need("count", -1)]
+        self.parts = [self._part(part) for part in parts]
+        alone = len(shape.blocks) == 1 and not any(shape.gaps)
+        window = min(tree.window.size - 1 if self.counted else tree.window.size, 2**64 - 1)
+        ties = plan.schema.ties != "arrival" and not alone
+        self.running = running.Running(self.states.count, [(n.kind, n.role) for n in self.needs], window, ties)
+        self.pending: tuple[Events, Index, Index, Index] | None = None
+        self._known: running.Automaton | None = None
+        self._symbols = 0
+
+    # events
+
+    def take_in(self, events: Events, feeds: Feeds, places: Index | int) -> None:
+        mask, segment = np.zeros(len(events), np.int64), np.zeros(len(events), np.int64)
+        for bit, number in enumerate(self.merged):
+            at, own = feeds[number]
+            mask[at] |= 1 << bit
+            if len(own):
+                segment[at] = own
+        at = np.flatnonzero(mask)
+        segment = segment[at]
+        if len(at) and (segment != segment[0]).any():
+            order = np.argsort(segment, kind="stable")
+            at, segment = at[order], segment[order]
+        mask = mask[at]
+        row = at + places if isinstance(places, int) else places[at]
+        ts = events.ts[at]
+        values = [self._values(n, events, at, mask) for n in self.needs]
+        self.running.take_in(segment, self.symbols_of(mask), row if self.counted else ts, ts, values)
+        self.pending = (events, at, row, segment)
+
+    def _values(self, need: Need, events: Events, at: Index, mask: Index) -> NDArray[Any] | None:
+        if need.kind == "count":
+            return None
+        there = np.flatnonzero(mask & (1 << self.bits[need.role]))
+        column = np.zeros(len(at), np.float64 if need.kind == "real" else np.int64)
+        if need.what == "one":
+            column[there] = 1
+            return column
+        values = events.values(need.attr, at[there])
+        if need.what == "valid":
+            column[there] = 1 if values.valid is None else values.valid
+        elif need.kind == "least":
+            column[there] = _ordered(values, need.what)
+        else:
+            data = values.as_float().data if need.kind == "real" else values.data
+            column[there] = data if values.valid is None else np.where(values.valid, data, 0)
+        return column
+
+    # totals
+
+    def totals(self, keys: list[Any]) -> list[Group]:
+        """What the events at hand added."""
+        if self.pending is None or not len(self.pending[1]):
+            return []
+        events, at, row, segment = self.pending
+        codes, count = self._groups(events, at, segment)
+        if self._known is None or len(self.symbols) > self._symbols:
+            self._known, self._symbols = self.automaton(), len(self.symbols)
+        sums, first = self.running.totals(self._known, row, codes, count)
+        parts = list(zip(*(told(sums) for told in self.parts), strict=True)) if self.parts else [()] * count
+        return [
+            Group(int(row[i]), self._shown(events, at[i], keys[segment[i]] if keys else None), list(parts[g]))
+            for g, i in enumerate(first.tolist())
+            if i >= 0
+        ]
+
+    def _groups(self, events: Events, at: Index, segment: Index) -> tuple[NDArray[np.int32], int]:
+        """The group of each event, if it ends a match."""
+        if not self.columns:
+            return np.zeros(len(at), np.int32), 1
+        values = [events.values(g.attr, at) for g in self.columns if g in self.how.at_end]
+        if len(values) < len(self.columns):
+            values.append(Values("int64", segment))
+        codes = group_codes(values, len(at))
+        return codes.astype(np.int32), int(codes.max(initial=0)) + 1
+
+    def _shown(self, events: Events, at: int, key: Any) -> tuple[Any, ...]:
+        """The values of a group, as Totals has them."""
+        found = []
+        for g in self.columns:
+            if g in self.how.at_end:
+                found.append(_plain(events.values(g.attr, np.array([at]))))
+            elif self.by_key and len(self.by_key) > 1:
+                found.append(key[self.by_key.index(g.attr)])
+            else:
+                found.append(key)
+        return tuple(found)
+
+    # parts of aggregates
+
+    def _part(self, part: p.Aggregate) -> Callable[[list[list[Any]]], list[Any]]:
+        """Tells the part of each group from the sums of all passes; None over no value."""
+        if part.var is None:
+            return lambda sums: sums[0]
+        found = self.role(part.var)
+        if found is None:  # of an OR branch that is not taken here
+            nothing = 0 if part.function == "count" and part.attr is None else None
+            return lambda sums: [nothing] * len(sums[0])
+        role, leaf = found[0], found[1].leaf
+        if part.attr is None:
+            number = self._need(Need("sum", role)) if leaf.kleene else 0
+            return lambda sums: sums[number]
+        if part.function in ("min", "max"):
+            real = part.type == "float64"
+            number = self._need(Need("least", role, part.attr, part.function))
+            told = _told(part.function, real, part.type == "bool")
+            return lambda sums: [None if n >= running.NO_VALUE else told(n) for n in sums[number]]
+        valid = self._need(Need("sum", role, part.attr, "valid"))
+        if part.function == "count":
+            return lambda sums: sums[valid]
+        number = self._need(Need("real" if part.type == "float64" else "sum", role, part.attr, "value"))
+        return lambda sums: [s if n else None for s, n in zip(sums[number], sums[valid], strict=True)]
+
+    def _need(self, need: Need) -> int:
+        if need not in self.needs:
+            self.needs.append(need)
+        return self.needs.index(need)
+
+
+def _plain(values: Values) -> Any:
+    found = values.to_arrow()
+    return (found.cast(pa.int64()) if pa.types.is_timestamp(found.type) else found)[0].as_py()
+
+
+def _ordered(values: Values, function: str) -> Index:
+    """Numbers of which the least is that of the least value (of the greatest, for `max`): the same in every push."""
+    if values.kind == "float64":
+        bits = np.ascontiguousarray(values.data, np.float64).view(np.int64)
+        numbers = bits ^ ((bits >> 63) & _TOP)
+    else:
+        numbers = np.asarray(values.data).astype(np.int64)
+    numbers = numbers if function == "min" else ~numbers
+    if values.kind == "float64":
+        numbers = np.where(np.isnan(values.data), -_TOP - 1, numbers)
+    if values.valid is not None:
+        numbers = np.where(values.valid, numbers, _TOP)
+    lost = numbers >= running.NO_VALUE
+    if (lost if values.valid is None else lost & values.valid).any():
+        raise Unfit
+    return np.asarray(np.minimum(numbers, running.NO_VALUE))
+
+
+def _told(function: str, real: bool, truth: bool) -> Callable[[int], Any]:
+    """The value of a number."""
+
+    def told(n: int) -> Any:
+        if real and n == -_TOP - 1:
+            return float("nan")
+        n = n if function == "min" else ~n
+        if not real:
+            return bool(n) if truth else n
+        return float((np.array([n]) ^ ((np.array([n]) >> 63) & _TOP)).view(np.float64)[0])
+
+    return told
