@@ -9,14 +9,19 @@ id
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from quercus import backends
 from quercus.adapt import Adapt
 from quercus.backends.base import Limits
-from quercus.compiler import compile
 from quercus.errors import DataError, LimitExceeded, QuercusError, QueryError
-from quercus.plan import Alternative, Plan
 from quercus.schema import Schema
 from quercus.stats import Stats
+
+if TYPE_CHECKING:
+    from quercus.compiler import compile
+    from quercus.plan import Alternative, Plan
 
 __version__ = "0.1.0"
 
@@ -34,3 +39,13 @@ __all__ = [
     "backends",
     "compile",
 ]
+
+_LATER = {"compile": "quercus.compiler", "Plan": "quercus.plan", "Alternative": "quercus.plan"}
+
+
+def __getattr__(name: str) -> object:
+    """The compiler is imported when it is first used: it takes longer than all the rest."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'quercus' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return found

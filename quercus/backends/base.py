@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attrs import frozen
@@ -11,6 +10,8 @@ from attrs import frozen
 from quercus.errors import QueryError, nearest
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
     from quercus.plan import Plan
 
 GROUP = "quercus.backends"
@@ -59,15 +60,21 @@ def register(name: str, factory: Factory) -> None:
 
 def names() -> list[str]:
     """The backends known here, those of installed packages included."""
-    return sorted({*_registered, *(e.name for e in entry_points(group=GROUP))})
+    return sorted({*_registered, *(e.name for e in _entry_points())})
 
 
 def get(name: str) -> Backend:
     """The backend of that name: one registered in this process, else one found through its entry point."""
     if name in _registered:
         return _registered[name]()
-    for e in entry_points(group=GROUP):
+    for e in _entry_points():
         if e.name == name:
             made: Backend = e.load()()
             return made
     raise QueryError("E702", f"no backend '{name}'", hint=nearest(name, names()) or "backends: " + ", ".join(names()))
+
+
+def _entry_points() -> EntryPoints:
+    from importlib.metadata import entry_points  # takes longer than all of ours to import
+
+    return entry_points(group=GROUP)
