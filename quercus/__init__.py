@@ -47,5 +47,6 @@ def __getattr__(name: str) -> object:
     """The compiler is imported when it is first used: it takes longer than all the rest."""
     if name not in _LATER:
         raise AttributeError(f"module 'quercus' has no attribute {name!r}")
+    import_module("quercus.compiler")  # before the plan, which it needs
     found = globals()[name] = getattr(import_module(_LATER[name]), name)
     return found

@@ -1,11 +1,9 @@
-"""Physical plans: every test and negation in its place, named shapes, explain(), pictures, and compile times."""
+"""Physical plans: every test and negation in its place, named shapes, explain(), pictures."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations, product
@@ -583,51 +581,6 @@ def test_queries_that_should_plan_alike(one: str, other: str) -> None:
         return "\n".join(lines[:rules] + lines[rules + 2 :])  # how they got there may differ
 
     assert shown(one) == shown(other)
-
-
-# How long it takes ----------------------------------------------------------------------------------------------------
-
-
-def best_of_eight(run: Callable[[], object]) -> float:
-    """Processor time: what else the machine is doing counts as little as possible."""
-    times = []
-    for _ in range(8):
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def test_a_nested_query_of_ten_components_compiles_in_50_ms() -> None:
-    query = (
-        "PATTERN SEQ(A a, !SEQ(B b, !(C c, c.id = b.id), D d, b.id = a.id), AND(E e, OR(F f, G g)), H+ h, !I i, J j,"
-        " [id], a.price < j.price) WHERE h.price > a.price WITHIN 10 min"
-    )
-    compiled(query)
-    assert best_of_eight(lambda: compiled(query)) < 0.05
-
-
-def test_an_and_of_twelve_components_compiles_in_a_second() -> None:
-    names = "ABCDEFGHIJKL"
-    query = f"PATTERN AND({', '.join(f'{c} {c.lower()}' for c in names)}, [id]) WITHIN 10 min"
-    compiled(query)
-    assert best_of_eight(lambda: compiled(query)) < 1.0
-    loose = f"PATTERN AND({', '.join(names)}) WITHIN 10 min"
-    assert best_of_eight(lambda: compiled(loose)) < 1.0
-
-
-def test_import_is_quick_and_light() -> None:
-    code = (
-        "import sys, time; start = time.process_time(); import quercus; print(time.process_time() - start);"
-        "print([m for m in ('pyspark', 'pandas', 'polars', 'pyarrow', 'pygraphviz', 'lark') if m in sys.modules])"
-    )
-    times = []
-    for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        took, modules = done.stdout.splitlines()
-        times.append(float(took))
-        assert modules == "[]"
-    assert min(times) < 0.3
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from attrs import evolve
 
+from quercus import plan as plans  # which imports parts of this package: by name, when all of it is there
 from quercus.compiler.aggregates import aggregation
 from quercus.compiler.bind import bind
 from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
@@ -18,7 +19,6 @@ from quercus.errors import QueryError, nearest
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.ir.observed import Observed
-from quercus.plan import Alternative, Options, Plan
 from quercus.schema import Schema
 from quercus.stats import Stats
 
@@ -33,7 +33,7 @@ def compile(
     shape: str = "auto",
     nested: str = "auto",
     without: Collection[str] = (),
-) -> Plan:
+) -> plans.Plan:
     """Compile a query to a plan, or raise `QueryError` with the place and what to do.
 
     `shape`: left, right, bushy, inner (trees), stack (automaton), or auto, by cost. `nested`: how nested sub-queries
@@ -58,7 +58,7 @@ def compile(
         raise QueryError("E702", f"without is a {type(without).__name__}", hint="give names of rules")
     without = (without,) if isinstance(without, str) else tuple(str(n) for n in without)
     bound = bind(parse_query(text), schema)
-    options = Options(shape, nested, without, stats)
+    options = plans.Options(shape, nested, without, stats)
     left_out = _left_out(options)
     query, fired = rewrite(bound, without=left_out)
     tree, built = plan_tree(query, schema, stats, shape, nested)
@@ -71,10 +71,12 @@ def compile(
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    return Plan(text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged)
+    return plans.Plan(
+        text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged
+    )
 
 
-def plan_again(plan: Plan, observed: Observed) -> Plan:
+def plan_again(plan: plans.Plan, observed: Observed) -> plans.Plan:
     """The same query with other trees: what a run has seen of its events decides.
 
     Whether ORs are distributed is decided again as well.
@@ -92,7 +94,7 @@ def plan_again(plan: Plan, observed: Observed) -> Plan:
     return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
 
 
-def _left_out(options: Options) -> tuple[str, ...]:
+def _left_out(options: plans.Options) -> tuple[str, ...]:
     """The rules that are not applied: those named, and those that a strategy cannot do with."""
     return (*options.without, *(FLATTENING if options.nested in APART else ()))
 
@@ -114,7 +116,7 @@ def _distributed(
     return again, *plan_tree(again, schema, stats, shape, nested, observed)
 
 
-def _alternatives(tree: t.Tree, built: Built) -> tuple[Alternative, ...]:
+def _alternatives(tree: t.Tree, built: Built) -> tuple[plans.Alternative, ...]:
     if not built.alternatives:
-        return (Alternative(built.chosen or tree.shape, tree.cost, True),)
-    return tuple(Alternative(s, c, s == built.chosen) for s, c in built.alternatives)
+        return (plans.Alternative(built.chosen or tree.shape, tree.cost, True),)
+    return tuple(plans.Alternative(s, c, s == built.chosen) for s, c in built.alternatives)

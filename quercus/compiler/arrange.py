@@ -241,16 +241,12 @@ def implied(e: x.Expr, known: tuple[x.Expr, ...], absent: frozenset[str]) -> boo
     """
     assert isinstance(e, x.Compare)
     away = absent - x.variables(e)
-    edges: dict[x.Expr, list[x.Expr]] = {}
-    for k in known:
-        assert isinstance(k, x.Compare)
-        if not x.variables(k) & away:
-            edges.setdefault(k.left, []).append(k.right)
-            edges.setdefault(k.right, []).append(k.left)
-    reached, todo = {e.left}, [e.left]
-    while todo:
-        for n in edges.get(todo.pop(), ()):
-            if n not in reached:
-                reached.add(n)
-                todo.append(n)
+    pairs = [(k.left, k.right) for k in known if isinstance(k, x.Compare) and not (away and x.variables(k) & away)]
+    reached, grew = {e.left}, True
+    while grew and e.right not in reached:
+        grew = False
+        for a, b in pairs:
+            if (a in reached) is not (b in reached):
+                reached |= {a, b}
+                grew = True
     return e.right in reached

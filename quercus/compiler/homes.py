@@ -71,16 +71,19 @@ def _within(e: p.Pattern, rewrite: Rewrite, around: Home) -> p.Pattern:
         case p.Leaf() | p.Kleene():
             return e
         case p.Seq() | p.And():
-            return evolve(e, parts=tuple(_within(c, rewrite, around) for c in e.parts))
+            return p.with_parts(e, tuple(_within(c, rewrite, around) for c in e.parts))
         case p.Or():
             branches = []
             for b in e.branches:
                 where, inner = _enter("branch", b.body, b.where, rewrite, around)
-                branches.append(evolve(b, where=where, body=_within(b.body, rewrite, inner)))
-            return evolve(e, branches=tuple(branches))
+                body = _within(b.body, rewrite, inner)
+                same = where == b.where and body is b.body
+                branches.append(b if same else evolve(b, where=where, body=body))
+            return e if p.same_objects(e.branches, tuple(branches)) else evolve(e, branches=tuple(branches))
         case p.Not():
             where, inner = _enter("not", e.body, e.where, rewrite, around)
-            return evolve(e, where=where, body=_within(e.body, rewrite, inner))
+            body = _within(e.body, rewrite, inner)
+            return e if where == e.where and body is e.body else evolve(e, where=where, body=body)
         case _:
             assert_never(e)
 

@@ -8,6 +8,7 @@ variable which is absent or empty in a match is not tested on it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import is_
 from typing import Literal, assert_never
 
 from attrs import evolve, frozen
@@ -154,6 +155,10 @@ class Query:
     empty: str | None = None
 
 
+def same_objects(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return len(one) == len(other) and all(map(is_, one, other))
+
+
 def parts(p: Pattern) -> tuple[Pattern, ...]:
     """The sub-patterns directly under a node."""
     match p:
@@ -170,7 +175,9 @@ def parts(p: Pattern) -> tuple[Pattern, ...]:
 
 
 def with_parts(p: Pattern, new: tuple[Pattern, ...]) -> Pattern:
-    """The same node over other sub-patterns."""
+    """The same node over other sub-patterns; the very same where these are its own, so that comparing is quick."""
+    if same_objects(parts(p), new):
+        return p
     match p:
         case Leaf() | Kleene():
             return p

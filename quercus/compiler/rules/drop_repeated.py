@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from quercus.compiler.homes import rewrite_homes
+from quercus.compiler.homes import Home, rewrite_homes
+from quercus.ir import expr as x
 from quercus.ir import pattern as p
 
 
@@ -9,4 +10,9 @@ def drop_repeated(q: p.Query) -> p.Query | None:
 
     Wherever the inner one is tested its variables are there, so the outer one was tested too, and was true.
     """
-    return rewrite_homes(q, lambda where, home: tuple(c for c in dict.fromkeys(where) if c not in home.outer))
+    return rewrite_homes(q, _once)
+
+
+def _once(where: tuple[x.Expr, ...], home: Home) -> tuple[x.Expr, ...]:
+    around = frozenset(home.outer)
+    return tuple(c for c in dict.fromkeys(where) if c not in around)

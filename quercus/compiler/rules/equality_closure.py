@@ -8,6 +8,8 @@ from quercus.ir import pattern as p
 
 MAX_CLASS = 12
 
+Edges = dict[x.Column, dict[x.Column, None]]  # each column's equals; a dictionary for its order
+
 
 def equality_closure(q: p.Query) -> p.Query | None:
     """a.id = b.id, b.id = c.id -> also a.id = c.id;  a.id = b.id, a.id = 5 -> also b.id = 5.
@@ -24,46 +26,36 @@ def equality_closure(q: p.Query) -> p.Query | None:
 def _implied(
     where: tuple[x.Expr, ...], home: Home, order: dict[str, int], kleene: frozenset[str]
 ) -> tuple[x.Expr, ...]:
-    edges: dict[x.Column, list[x.Column]] = defaultdict(list)
+    edges: Edges = defaultdict(dict)
     constants: dict[x.Column, x.Const] = {}
-    facts = (*home.outer, *where)
-    for c in facts:
+    for c in (*home.outer, *where):
         match c:
             case x.Compare(op="=", left=x.Column() as a, right=x.Column() as b) if a.type == b.type and a.var != b.var:
-                edges[a].append(b)
-                edges[b].append(a)
+                edges[a][b] = edges[b][a] = None
             case x.Compare(op="=", left=x.Column() as a, right=x.Const(value=v) as k) if v is not None:
                 constants.setdefault(a, k)
     own = p.all_variables(home.body)
     new: dict[x.Compare, None] = {}
-    for start in edges:
+    for start, said in edges.items():
+        if home.kind != "query" and start.var not in own:
+            continue  # new facts go to the outermost home that can say them
         members = _reachable(start, edges, home.absent)
         if len(members) > MAX_CLASS:
             continue
         for other in members:
-            pair = {start.var, other.var}
-            if start.var == other.var or len(pair & kleene) > 1 or not _acts_here(pair, home, own):
+            if other in said or start.var == other.var or {start.var, other.var} <= kleene:
                 continue
-            a, b = sorted((start, other), key=lambda c: order[c.var])
+            a, b = (start, other) if order[start.var] < order[other.var] else (other, start)
             new[x.Compare("=", a, b)] = None
-        if start in constants or not _acts_here({start.var}, home, own):
+        if start in constants:
             continue
         known = next((constants[m] for m in members if m in constants and m.var not in home.absent), None)
         if known is not None and known.type == start.type:
             new[x.Compare("=", start, known)] = None
-    said = set(facts)
-    return tuple(c for c in new if c not in said and x.Compare("=", c.right, c.left) not in said)
+    return tuple(new)
 
 
-def _acts_here(named: set[str], home: Home, own: frozenset[str]) -> bool:
-    """New facts go to the outermost home that can say them:
-
-    the query, or the one whose own variables they are about.
-    """
-    return home.kind == "query" or bool(named & own)
-
-
-def _reachable(start: x.Column, edges: dict[x.Column, list[x.Column]], absent: frozenset[str]) -> list[x.Column]:
+def _reachable(start: x.Column, edges: Edges, absent: frozenset[str]) -> list[x.Column]:
     found, todo = {start: None}, [start]
     while todo:
         at = todo.pop()
