@@ -9,13 +9,14 @@ A tree of joins is run from its leaves up instead, with internal buffers; the se
 """
 
 
-from cpython.object cimport Py_TYPE, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, ceil, fabs, floor, fmod, nextafter
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX, INT64_MIN
 from libc.stdlib cimport abort, calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memmove, memset
+
+import sys
 
 import numpy as np
 
@@ -562,6 +563,15 @@ cdef class Matcher:
         cdef int i
         levels = [(f.levels[i].slot, f.levels[i].compared, f.levels[i].bound) for i in range(f.n_levels)]
         return levels, f.completed, f.whole, f.tested
+
+    def candidates(self, list levels):
+        """How many candidates some levels, (flat, first, end) each, have looked at in all runs so far."""
+        cdef int flat, first, end, i
+        cdef int64_t n = 0
+        for flat, first, end in levels:
+            for i in range(first, min(end, self.m.flats[flat].n_levels)):
+                n += self.m.flats[flat].levels[i].compared
+        return n
 
     def tally_set(self, int number):
         """The events that were tested one by one for a set, in all runs so far."""

@@ -4,8 +4,15 @@ DEF MERGED = 32     # pieces of about one size become one
 DEF SPARE = 4096    # events that may be out of the window before all are looked at again
 PIECES, SLACK = MERGED, SPARE
 
+cdef dict MODULES = sys.modules
+cdef str CUDA = "pyarrow._cuda"     # without it, no batch lies in memory other than the processor's
+
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type kind, Py_ssize_t items)
+
+cdef extern from "slots.h":
+    Py_ssize_t slot_offset(object slot)
+    void fill_slot(object at_, Py_ssize_t offset, object value)
 
 
 cdef class Course:
@@ -58,49 +65,50 @@ cdef class Like:
     """Makes objects of a class with slots that are like one of them but for what one slot holds, also where they are frozen."""
 
     cdef type kind
-    cdef list slots
     cdef list values
-    cdef object slot
+    cdef Py_ssize_t[:] offsets  # of the slots that hold these values
+    cdef Py_ssize_t offset      # of the slot that differs
 
     def __init__(self, pattern, held):
         """`held`: what the slot holds in the pattern, and no other."""
         self.kind = type(pattern)
         if self.kind.__dictoffset__:
             raise ValueError("a class without slots")
-        self.slots, self.values, self.slot = [], [], None
+        self.values, self.offset = [], -1
+        offsets = []
         for owner in self.kind.__mro__:
             for name in owner.__dict__.get("__slots__", ()):
                 if name == "__weakref__":
                     continue
                 slot = owner.__dict__[name]
+                at_ = slot_offset(slot)
+                if at_ < 0:
+                    raise ValueError("a slot of another kind")
                 try:
                     value = slot.__get__(pattern)
                 except AttributeError:  # nothing yet
                     continue
                 if value is not held:
-                    self.slots.append(slot)
+                    offsets.append(at_)
                     self.values.append(value)
-                elif self.slot is None:
-                    self.slot = slot
+                elif self.offset < 0:
+                    self.offset = at_
                 else:
                     raise ValueError("two slots hold it")
-        if self.slot is None:
+        if self.offset < 0:
             raise ValueError("no slot holds it")
+        self.offsets = np.array(offsets, np.intp)
 
     cdef make(self, value):
         cdef Py_ssize_t i
         made = PyType_GenericAlloc(self.kind, 0)
-        for i in range(len(self.slots)):
-            fill(self.slots[i], made, self.values[i])
-        fill(self.slot, made, value)
+        for i in range(len(self.values)):
+            fill_slot(made, self.offsets[i], self.values[i])
+        fill_slot(made, self.offset, value)
         return made
 
     def __call__(self, value):
         return self.make(value)
-
-
-cdef inline int fill(object slot, object at_, object value) except -1:
-    return (<PyTypeObject*> Py_TYPE(slot)).tp_descr_set(slot, at_, value)
 
 
 cdef class Inlet:
@@ -145,9 +153,12 @@ cdef class Inlet:
             self._limit(limits)
         if self.limits_state:
             return None
-        exported.array.release = NULL
+        exported.array.release, exported.device_type = NULL, ON_CPU
         try:
-            batch._export_to_c_device(<size_t> &exported)
+            if CUDA in MODULES:
+                batch._export_to_c_device(<size_t> &exported)
+            else:
+                batch._export_to_c(<size_t> &exported)
             if exported.device_type == ON_CPU:
                 raw = self.feed._step(&exported.array, at_.place, at_.seen, self.reach, self.max_matches, self.max_nanoseconds)
             n = exported.array.length

@@ -55,10 +55,10 @@ class Adapter:
 
     def look(self, engine: Engine) -> Orders | None:
         """The orders to switch to, if any."""
-        rows, every, tallies = engine.course.rows, self.asked.every, _tallies(engine)
+        rows, every = engine.course.rows, self.asked.every
         if self.clock == BEGIN:
             self.clock, self.place = engine.clock, engine.place
-        work = self._work(tallies)
+        work = engine.matcher.candidates(self.levels) - self.worked
         if work < self.asked.work:
             since = rows - self.looked  # no longer than that again: there may soon be more to do
             enough = since * self.asked.work // max(4 * work, 1)
@@ -66,7 +66,7 @@ class Adapter:
             return None
         self.looked = rows
         self.next = rows + max(every, engine.matcher.events // 4, 2 * len(engine.keys.values))
-        if not self._observe(engine, tallies):
+        if not self._observe(engine):
             return None
         now, theta = self.running.stats(), self.asked.theta
         drift = inf if self.used is None else self._drift(now, self.used)
@@ -88,8 +88,12 @@ class Adapter:
         """What the new engine does is counted from here."""
         self.tallies = _tallies(engine)
         self.tests: list[Tested] | None = None
-        levels = [engine.program.flats[plain].levels for plain, _, _, _ in engine.searches]
-        self.ends = [len(k) if k[-1].preds or k[-1].negations else len(k) - 1 for k in levels]
+        self.levels: list[tuple[int, int, int]] = []  # where something is looked for: not pivots, nor what is all taken
+        for plain, chain, _, _ in engine.searches:
+            k = engine.program.flats[plain].levels
+            end = len(k) if k[-1].preds or k[-1].negations else len(k) - 1
+            self.levels += [(flat, 1, end) for flat in (plain, chain) if flat >= 0]
+        self.worked = engine.matcher.candidates(self.levels)  # what they had looked at when all was last observed
 
     def choice(self, engine: Engine, now: Stats) -> Choice:
         """What the planner would do by now."""
@@ -98,7 +102,7 @@ class Adapter:
     def rates(self, engine: Engine) -> list[tuple[list[str], float]]:
         """Events of each buffer in a window by now, with the variables that they are for."""
         if self.clock not in (BEGIN, END) and engine.clock != END:
-            self._observe(engine, _tallies(engine))
+            self._observe(engine)
         known = self.running.stats().rates
         return [(engine.names[s], known.get(str(b), 0.0) * self.window) for b, s in enumerate(engine.specs)]
 
@@ -109,16 +113,9 @@ class Adapter:
         keys = len(engine.keys.values) - len(engine.keys.free) if engine.keyed and not engine.own_positions else 1
         return seen_searches(self.plan, engine.variants, rows, now.selectivity, float(keys))
 
-    def _work(self, tallies: list[Tally]) -> int:
-        """Candidates that the searches looked at since the last look, apart from pivots and what goes out as it is."""
-        return sum(
-            now[k][0] - before[k][0]
-            for now, before, end in zip(tallies, self.tallies, self.ends, strict=True)
-            for k in range(1, end)
-        )
-
-    def _observe(self, engine: Engine, tallies: list[Tally]) -> bool:
+    def _observe(self, engine: Engine) -> bool:
         """Take in what came since the last look; whether time has gone by."""
+        tallies = _tallies(engine)
         counts, span = self._counts(engine)
         if span <= 0:
             return False
@@ -133,6 +130,7 @@ class Adapter:
             if chain >= 0:
                 self.chained[i] = engine.matcher.tally(chain)[0][0][1] > engine.matcher.tally(plain)[0][0][1]
         self.clock, self.place, self.tallies = engine.clock, engine.place, tallies
+        self.worked = engine.matcher.candidates(self.levels)
         return True
 
     def _counts(self, engine: Engine) -> tuple[list[int], float]:
