@@ -27,6 +27,8 @@ WORTH = 250_000  # nanoseconds of work that make one more thread worth its start
 SAMPLE = 32  # the last of so many parts of the events tells how long the others will take
 PIECE = 2**16  # numbers that are copied at once
 COPIED = 1  # nanoseconds that it takes to copy a number
+FIXED = 25_000  # nanoseconds that any part takes
+ALONG = 2**17  # events that are followed along pointers before one more thread is worth its start
 EACH = 3  # slices for each thread: who is done sooner takes more
 
 Found = tuple[int, list[Index], list[Sets]]
@@ -72,7 +74,7 @@ class Matchers:
         if self.threads == 1 or most < 2 or not (keyed or owner >= 0):
             return [self._run(flat, whole(segments))]
         if self.program.flats[flat].trail is not None and not keyed:  # each slice follows all pointers: no sample
-            self._use(max(1, min(self.threads, most, events // (64 * LEAST) if WORTH else most)))
+            self._use(max(1, min(self.threads, most, events // ALONG if WORTH else most)))
             return self._share(flat, cut(segments, owner, [1.0] * len(self.used)), 0.0)
         *slices, sample = cut(segments, owner, [(SAMPLE - 1) / most] * most + [1])
         last = self._timed(flat, sample)
@@ -97,7 +99,7 @@ class Matchers:
         began = time.perf_counter_ns()
         found = self._run(flat, part, rate)
         if found is not None:
-            self.time = max(self.time, (time.perf_counter_ns() - began) / part.share)
+            self.time = max(self.time, (time.perf_counter_ns() - began - FIXED) / part.share)
             self.rate = max(self.rate, 1.125 * _count(found) / part.share)
         return found
 
