@@ -1,6 +1,7 @@
-"""Sorting by counting: the order that brings equal keys together, and the stable order of whole numbers."""
+"""Sorting by counting: the order that brings equal keys together, the stable order of whole numbers, that of matches."""
 
-from libc.string cimport memset
+from libc.stdint cimport INT64_MAX
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -13,6 +14,7 @@ cdef extern from "sorted.h":
 cdef enum:
     DIGIT = 11              # bits that one pass sorts by
     DIGITS = 4              # passes at most
+    FEW = 16                # matches that are put in order one by one
 
 
 def is_sorted(const int64_t[::1] values):
@@ -97,3 +99,126 @@ def group_by_code(const int64_t[::1] codes, Py_ssize_t count):
                 out[start[c + 1]] = i
                 start[c + 1] += 1
     return order, starts[: count + 1]
+
+
+cdef struct Keys:               # what matches are ordered by: the greatest position first, then the least, then these
+    int64_t* most
+    int64_t* least
+    const int64_t** firsts
+    int n
+
+
+cdef inline bint follows(Keys* k, int64_t i, int64_t j) noexcept nogil:
+    """Whether match i comes after match j."""
+    cdef int c
+    if k.most[i] != k.most[j]:
+        return k.most[i] > k.most[j]
+    if k.least[i] != k.least[j]:
+        return k.least[i] > k.least[j]
+    for c in range(k.n):
+        if k.firsts[c][i] != k.firsts[c][j]:
+            return k.firsts[c][i] > k.firsts[c][j]
+    return False
+
+
+cdef void insert(Keys* k, int64_t* order, Py_ssize_t n) noexcept nogil:
+    """Put a few matches in order."""
+    cdef Py_ssize_t i, j
+    cdef int64_t moved
+    for i in range(1, n):
+        moved, j = order[i], i
+        while j > 0 and follows(k, order[j - 1], moved):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = moved
+
+
+cdef void arrange(Keys* k, int64_t* order, int64_t* spare, Py_ssize_t n) noexcept nogil:
+    """Put matches in order; equal ones stay as they are."""
+    cdef Py_ssize_t half = n // 2, i = 0, j, at = 0
+    if n <= FEW:
+        insert(k, order, n)
+        return
+    arrange(k, order, spare, half)
+    arrange(k, order + half, spare, n - half)
+    if not follows(k, order[half - 1], order[half]):
+        return
+    memcpy(spare, order, half * sizeof(int64_t))
+    j = half
+    while i < half:
+        if j < n and follows(k, spare[i], order[j]):
+            order[at] = order[j]
+            j += 1
+        else:
+            order[at] = spare[i]
+            i += 1
+        at += 1
+
+
+def order_of(list firsts, list lasts):
+    """The order of matches by their greatest position, then the least, then the first of each variable; None: as they are.
+
+    Each variable has the first and the last position that it is bound to in each match, -1 where it is absent.
+
+    >>> import numpy as np
+    >>> a, b = np.array([2, 1, 5]), np.array([3, 3, 0])
+    >>> order_of([a, b], [a, b]).tolist(), order_of([b], [b]) is None, order_of([np.array([1, 2])] * 2, [np.array([4, 4])] * 2)
+    ([1, 0, 2], False, None)
+    """
+    cdef Py_ssize_t n = len(firsts[0]) if firsts else 0, i, begin
+    cdef int c
+    cdef const int64_t[::1] first, last
+    cdef int64_t[::1] most, least, order, spare, counts, pointers
+    cdef int64_t low = INT64_MAX, high = -1, at_ = 0, count
+    cdef Keys k
+    if n < 2:
+        return None
+    held = [np.ascontiguousarray(f, np.int64) for f in firsts]
+    most, least = empty(n), empty(n)
+    pointers = np.empty(len(held), np.int64)
+    k.most, k.least, k.firsts, k.n = &most[0], &least[0], <const int64_t**> &pointers[0], len(held)
+    for i in range(n):
+        most[i], least[i] = -1, INT64_MAX
+    for c in range(k.n):
+        first, last = held[c], np.ascontiguousarray(lasts[c], np.int64)
+        if first.shape[0] != n or last.shape[0] != n:
+            raise ValueError("variables of different length")
+        k.firsts[c] = &first[0]
+        with nogil:
+            for i in range(n):
+                most[i] = max(most[i], last[i])
+                least[i] = min(least[i], first[i] if first[i] >= 0 else INT64_MAX)
+    with nogil:
+        i = 1
+        while i < n and not follows(&k, i - 1, i):
+            i += 1
+    if i == n:
+        return None
+    made, other = empty(n), empty(n)
+    order, spare = made, other
+    with nogil:
+        for i in range(n):
+            low, high = min(low, most[i]), max(high, most[i])
+    if high - low > 8 * n:  # few matches in a long stream
+        with nogil:
+            for i in range(n):
+                order[i] = i
+            arrange(&k, &order[0], &spare[0], n)
+        return made
+    counts = np.zeros(high - low + 2, np.int64)
+    with nogil:
+        for i in range(n):
+            counts[most[i] - low + 1] += 1
+        for i in range(1, counts.shape[0]):
+            counts[i] += counts[i - 1]
+        for i in range(n):  # counts[e]: where the next match that ends there goes; in the end, where the next end begins
+            at_ = most[i] - low
+            order[counts[at_]] = i
+            counts[at_] += 1
+        begin = 0
+        for i in range(high - low + 1):
+            count = counts[i] - begin
+            if count > 1:
+                arrange(&k, &order[begin], &spare[0], count)
+            begin = counts[i]
+    return made

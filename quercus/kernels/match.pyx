@@ -9,6 +9,7 @@ A tree of joins is run from its leaves up instead, with internal buffers; the se
 """
 
 
+cimport cython
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, ceil, fabs, floor, fmod, nextafter
 from libc.math cimport round as round_away

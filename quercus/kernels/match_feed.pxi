@@ -167,6 +167,8 @@ cdef class Feed:
         return True
 
 
+@cython.no_gc  # nothing that it holds leads back to it
+@cython.freelist(8)
 cdef class Raw:
     """What a step found, as the matcher wrote it: made into arrays when somebody looks."""
 

@@ -28,6 +28,8 @@ cdef class Course:
         self.clock = self.seen = INT64_MIN
 
 
+@cython.no_gc  # nothing that it holds leads back to it
+@cython.freelist(64)
 cdef class Piece:
     """Some events of the stream in order: their places in it, and the rows that they were pushed as. Never changed."""
 
@@ -119,6 +121,7 @@ cdef class Inlet:
     cdef object kind            # of batches
     cdef object schema
     cdef object history
+    cdef list pieces            # the history's
     cdef int64_t reach
     cdef Like matches
     cdef list bound             # one of each variable, where matches are written as they are given
@@ -129,7 +132,7 @@ cdef class Inlet:
 
     def __init__(self, Feed feed, Course course, kind, schema, history, int64_t reach, Like matches, list bound):
         self.feed, self.course, self.kind, self.schema, self.history = feed, course, kind, schema, history
-        self.reach, self.matches, self.bound = reach, matches, bound
+        self.pieces, self.reach, self.matches, self.bound = history.pieces, reach, matches, bound
 
     cdef int _limit(self, limits) except -1:
         self.max_matches, self.limits_state = limits.max_matches, limits.max_state_bytes is not None
@@ -181,7 +184,7 @@ cdef class Inlet:
     cdef int64_t _recount(self):
         """Count the events that are in the buffers, where all were purged; how many places the history spans."""
         cdef StreamMatcher matcher = self.feed.matcher
-        cdef list pieces = self.history.pieces
+        cdef list pieces = self.pieces
         cdef int b
         matcher.events = 0
         for b in range(matcher.m.n_bufs):
@@ -193,7 +196,7 @@ cdef class Inlet:
         """Remember the batch, and move on."""
         cdef Course at_ = self.course
         cdef Piece p = Piece.__new__(Piece)
-        cdef list pieces = self.history.pieces
+        cdef list pieces = self.pieces
         cdef Py_ssize_t gone = 0
         cdef int64_t least
         p.events, p.first, p.rows, p.last_ts, p.straight = batch, at_.place, at_.rows, raw.clock, at_.place == at_.rows

@@ -1,5 +1,6 @@
 """Memory of large arrays, kept for the next ones when nobody holds them any more: see pool.h."""
 
+cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
 
@@ -29,6 +30,7 @@ cdef void give(void* at, size_t size) noexcept nogil:
     pool_give(at, size)
 
 
+@cython.freelist(64)
 cdef class Block:
     """Memory that a kernel filled, given to numpy without a copy."""
 

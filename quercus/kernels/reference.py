@@ -82,6 +82,17 @@ def stable_order(values: NDArray[np.int64]) -> NDArray[np.int64] | None:
     return np.array(sorted(range(len(listed)), key=listed.__getitem__), dtype=np.int64)
 
 
+def order_of(firsts: list[NDArray[np.int64]], lasts: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    """The twin of ``group.order_of``."""
+    begun, ended = (list(zip(*(c.tolist() for c in columns), strict=True)) for columns in (firsts, lasts))
+
+    def key(i: int) -> tuple[int, int, tuple[int, ...]]:
+        return max(-1, *ended[i]), min((at for at in begun[i] if at >= 0), default=2**63 - 1), begun[i]
+
+    order = sorted(range(len(begun)), key=key)
+    return None if order == list(range(len(begun))) else np.array(order, dtype=np.int64)
+
+
 def group_by_code(codes: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The twin of ``group.group_by_code``."""
     if any(c >= count for c in codes.tolist()):

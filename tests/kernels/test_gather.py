@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from random import Random
 from types import ModuleType
 
 import numpy as np
@@ -94,3 +95,21 @@ def test_examples_in_the_docstrings_run() -> None:
         failed, attempted = doctest.testmod(module, globs=vars(module))
         assert failed == 0
         assert attempted > 0
+
+
+@given(st.integers(1, 4), st.sampled_from([3, 40, 10_000]), st.integers(0, 60), st.randoms(use_true_random=False))
+def test_the_order_of_matches_agrees_with_its_twin(variables: int, longest: int, count: int, random: Random) -> None:
+    firsts = [int64([random.randrange(-1, longest) for _ in range(count)]) for _ in range(variables)]
+    lasts = [int64([at + random.randrange(3) if at >= 0 else -1 for at in f.tolist()]) for f in firsts]
+    kernel, twin = group.order_of(firsts, lasts), reference.order_of(firsts, lasts)
+    assert (kernel is None) == (twin is None)
+    assert kernel is None or kernel.tolist() == twin.tolist()
+
+
+def test_many_matches_that_end_alike_are_merged_in_order() -> None:
+    random = Random(5)
+    firsts = [int64([random.randrange(9) for _ in range(3_000)]), int64([9] * 3_000)]
+    kernel, twin = group.order_of(firsts, firsts), reference.order_of(firsts, firsts)
+    assert kernel is not None
+    assert twin is not None
+    assert kernel.tolist() == twin.tolist()

@@ -11,7 +11,7 @@ from math import inf, log
 import numpy as np
 
 from quercus.adapt import Adapt, Switch
-from quercus.backends.local.choose import Choice, can_switch, choose, is_known, planned_model, seen_searches
+from quercus.backends.local.choose import Choice, choose, is_known, planned_model, seen_searches
 from quercus.backends.local.incremental import BEGIN, END, Engine
 from quercus.backends.local.orders import Orders, stack_order
 from quercus.compiler.stream_cost import Search
@@ -193,7 +193,7 @@ def explain_stream(plan: Plan, engine: Engine, adapter: Adapter | None, switches
     lines = ["", "Stream", f"  binds {shown(engine, engine.orders)}"]
     if adapter is None:
         asked = "its shape was asked for" if plan.options.shape != "auto" else "it was asked not to"
-        other = can_switch(engine.variants)
+        other = engine.can_switch
         lines.append(f"  does not adapt: {asked if other else 'there is no other order, or too many searches'}")
     else:
         rates = adapter.rates(engine)

@@ -53,7 +53,7 @@ class Waiting:
     def copy(self) -> Waiting:
         """The same, to be changed."""
         made = Waiting(self.events.names)
-        made.events.pieces = list(self.events.pieces)
+        made.events.pieces[:] = self.events.pieces
         made.ts, made.rows = self.ts, self.rows
         return made
 

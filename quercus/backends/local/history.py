@@ -21,7 +21,7 @@ class History:
 
     def __init__(self, names: list[str]) -> None:
         self.names = names  # of the columns that are needed
-        self.pieces: list[Piece] = []
+        self.pieces: list[Piece] = []  # the same list for good: who takes batches in holds it
 
     def __len__(self) -> int:
         return sum(len(p) for p in self.pieces)
@@ -51,7 +51,7 @@ class History:
         if self.pieces:
             last_ts = self.pieces[-1].last_ts
             events, rows = taken(self.pieces, places, self.names)
-            self.pieces = [Piece(events, int(places[0]), places, rows, last_ts, 1)] if len(places) else []
+            self.pieces[:] = [Piece(events, int(places[0]), places, rows, last_ts, 1)] if len(places) else []
 
 
 def merged(pieces: Sequence[Piece], names: list[str], level: int) -> Piece:

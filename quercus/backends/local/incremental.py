@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import buffer_specs, variables_of
-from quercus.backends.local.choose import planned_orders
+from quercus.backends.local.choose import can_switch, planned_orders
 from quercus.backends.local.conform import conforms, wanted_columns
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
@@ -151,6 +151,7 @@ class Engine:
         moments = set()  # when matches may come: the modes, and whether each is asked
         back = False
         self.variants = list(all_variants(flats, count=self.count, strict=plan.schema.ties != "arrival"))
+        self.can_switch = can_switch(self.variants)
         self.orders: Orders = planned_orders(plan, self.variants) if orders is None else orders
         for (f, given), order in zip(self.variants, self.orders, strict=True):
             v = evolve(given, order=order, chain=given.chain and not order)
@@ -302,7 +303,7 @@ class Engine:
             other._feed(events, ts, places, positions)
         if other.live is not None:
             other.live.commit()
-        other.history.pieces = list(self.history.pieces)
+        other.history.pieces[:] = self.history.pieces
         other.keys.keep()
         other._purge()
         return other

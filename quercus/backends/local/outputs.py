@@ -17,7 +17,7 @@ from quercus.backends.local.segments import fold
 from quercus.backends.local.values import Mask, Values, combined, from_arrow
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
-from quercus.kernels import ranges
+from quercus.kernels import gather, ranges
 from quercus.schema import Schema
 
 Rows = NDArray[np.int64]
@@ -114,9 +114,10 @@ class Bound:
     def take(self, order: Rows) -> Bound:
         """Some matches, in that order."""
         if self.starts is None or self.ends is None:
-            return Bound(self.var, False, self.held[order])
+            return Bound(self.var, False, gather.take(self.held, order))
         absent = None if self.absent is None else self.absent[order]
-        return Bound(self.var, True, self.held, self.starts[order], self.ends[order], absent)
+        starts, ends = gather.take(self.starts, order), gather.take(self.ends, order)
+        return Bound(self.var, True, self.held, starts, ends, absent)
 
     def one(self, i: int) -> int | tuple[int, ...] | None:
         """What one match binds; None where the variable is absent."""

@@ -231,12 +231,11 @@ def combine(
         last = _joined([part.last for part in parts])
         order = None if single or group.is_sorted(last) else _order(last)
         return _taken(bound, order, stream)
-    keys = _order_keys(bound, sum(part.count for part in parts))
-    order = None
-    if len(keys) and not _sorted(keys):
-        order = np.lexsort(packed(keys)[::-1])
-    if distinct and len(keys):
-        order = _unique(bound, keys, np.arange(len(keys[0])) if order is None else order)
+    firsts, lasts = _ends(bound)
+    order = group.order_of(firsts, lasts)
+    if distinct and len(parts):
+        count = sum(part.count for part in parts)
+        order = _unique(bound, firsts, np.arange(count) if order is None else order)
     return _taken(bound, order, stream)
 
 
@@ -249,11 +248,14 @@ def _taken(bound: list[Bound], order: Index | None, stream: Events | None) -> li
 
 def in_order(bound: list[Bound]) -> list[Bound]:
     """Matches by end, then start, then the bound rows."""
-    keys = _order_keys(bound, len(bound[0]))
-    if not keys or _sorted(keys):
-        return bound
-    order = np.lexsort(keys[::-1])
-    return [b.take(order) for b in bound]
+    order = group.order_of(*_ends(bound))
+    return bound if order is None else [b.take(order) for b in bound]
+
+
+def _ends(bound: list[Bound]) -> tuple[list[Index], list[Index]]:
+    """The first and the last position of each variable in every match."""
+    both = [b.ends_of() for b in bound]
+    return [first for first, _ in both], [last for _, last in both]
 
 
 def _order(last: Index) -> Index:
@@ -286,57 +288,11 @@ def _missing(count: int) -> Index:
     return np.full(count, -1, np.int64)
 
 
-def _order_keys(bound: list[Bound], count: int) -> list[Index]:
-    """End and start (one number, if it fits), then every variable: a plain one's position, a set's first element."""
-    if count == 0:
-        return []
-    most, least = np.full(count, -1, np.int64), np.full(count, np.iinfo(np.int64).max)
-    keys: list[Index] = []
-    for b in bound:
-        first, last = b.ends_of()
-        np.maximum(most, last, out=most)
-        np.minimum(least, first, out=least, where=first >= 0)
-        keys.append(first)
-    if int(most.max()) < 2**31:
-        return [(most << 32) + least, *keys]
-    return [most, least, *keys]
-
-
-def packed(keys: list[Index]) -> list[Index]:
-    """Fewer keys with the same order: neighbours share a number, where their ranges allow."""
-    found: list[Index] = []
-    room = 0
-    for k in keys:
-        least = int(k.min())
-        bits = (int(k.max()) - least).bit_length()
-        if not found or bits > room:
-            found.append(k)
-            room = 63 - bits if bits < 63 else 0
-            found[-1] = k - least if room else k
-        elif bits:
-            found[-1] = (found[-1] << bits) + (k - least)
-            room -= bits
-    return found
-
-
-def _sorted(keys: list[Index]) -> bool:
-    """Whether the matches are in order already, as those of a SEQ are."""
-    later = np.zeros(max(len(keys[0]) - 1, 0), bool)
-    for k in keys:
-        a, b = k[:-1], k[1:]
-        if ((a > b) & ~later).any():
-            return False
-        later |= a < b
-        if later.all():
-            return True
-    return True
-
-
-def _unique(bound: list[Bound], keys: list[Index], order: Index) -> Index:
-    """The order without matches that are there already; only neighbours with equal keys need a close look."""
+def _unique(bound: list[Bound], firsts: list[Index], order: Index) -> Index:
+    """The order without matches that are there already: those that begin alike, side by side, are looked at."""
     same = np.ones(max(len(order) - 1, 0), bool)
-    for k in keys:
-        ranked = k[order]
+    for first in firsts:
+        ranked = first[order]
         same &= ranked[1:] == ranked[:-1]
     if not same.any():
         return order

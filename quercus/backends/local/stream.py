@@ -14,7 +14,6 @@ from quercus.adapt import Adapt, Switch
 from quercus.backends.base import Limits
 from quercus.backends.local import snapshot
 from quercus.backends.local.adaptive import Adapter, explain_stream
-from quercus.backends.local.choose import can_switch
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
@@ -273,7 +272,7 @@ class Stream:
         """Begin to watch the stream, if its plan may change."""
         self._switches = switches
         may = self._adapt is not False and self.plan.options.shape == "auto" and self._engine.live is None
-        if may and can_switch(self._engine.variants):
+        if may and self._engine.can_switch:
             asked = self._adapt if isinstance(self._adapt, Adapt) else Adapt()
             self._adapter = Adapter(self._engine, asked, switches)
             self._look_at = self._adapter.next
