@@ -16,7 +16,9 @@ from quercus.backends.local.joins import Measured
 from quercus.backends.local.run import find
 from quercus.backends.local.trace import Trace
 
-MOST = 3_000_000
+MOST = 3_000_000  # matches of a query that is measured
+FAR = 1.5  # times as long as the best: no longer worth a round
+TOO_LONG = 30.0  # seconds of a run
 SHAPES = ("left", "right", "bushy", "inner", "stack")
 
 
@@ -42,39 +44,61 @@ class Compared:
 
 
 def compare(query: str, schema: qc.Schema, table: pa.Table, budget: float = 2.0, least: int = 5) -> Compared:
-    """Run a query in all shapes in turn, `least` times and as often as `budget` seconds allow; the best time counts."""
-    plans = {s: qc.compile(query, schema, shape=s) for s in (*SHAPES, "auto")}
+    """Run a query in all shapes in turn, `least` times and as often as `budget` seconds allow; the best time counts.
+
+    A shape that takes more than `FAR` times as long as the best is out after two rounds, or stopped in its first.
+    """
+    plans = {s: qc.compile(query, schema, shape=s) for s in ("auto", "stack", *SHAPES[:-1])}
     seconds = dict.fromkeys(plans, float("inf"))
     found: set[int] = set()
-    spent, rounds = 0.0, 0
+    spent, rounds, end = 0.0, 0, TOO_LONG
     gc.collect()
     gc.disable()
     try:
         while rounds < least or (spent < budget and rounds < 40):
+            best = min(seconds.values())
             for name, plan in plans.items():
-                result = None
-                start = time.process_time()
-                result = plan.run(table, limits=Limits(max_matches=MOST))
-                took = time.process_time() - start
+                if rounds > 1 and name != "auto" and seconds[name] > FAR * best:
+                    continue
+                took, matches = _run(plan, table, end)
                 seconds[name] = min(seconds[name], took)
+                found |= matches
                 spent += took
-                found.add(len(result))
-            result, rounds = None, rounds + 1
+                end = min(end, max(0.5, 3 * FAR * seconds[name]))
+            rounds += 1
     finally:
         gc.enable()
     (matches,) = found
-    stream = load(table, schema)
-    held = {}
-    for name, plan in plans.items():
-        joins: list[Measured] = []
-        find(plan, stream, Limits(), joins=joins)
-        held[name] = sum(j.bytes for j in joins)
     trace = Trace()
-    find(plans["auto"], stream, Limits(), trace=trace)
+    find(plans["auto"], load(table, schema), Limits(), trace=trace)
     ran = plans["auto"] if trace.again is None else trace.again.plan
     chosen = next((a.shape for a in ran.alternatives() if a.chosen), ran.tree.shape)
     named = chosen if ran.tree.shape == "mixed" else ran.tree.shape
-    return Compared(query, len(table), matches, seconds, held, named)
+    return Compared(query, len(table), matches, seconds, {}, named)
+
+
+def _run(plan: qc.Plan, table: pa.Table, end: float) -> tuple[float, set[int]]:
+    """CPU seconds of a run, and how many matches it found; none, if it was stopped."""
+    result = None
+    start = time.process_time()
+    try:
+        result = plan.run(table, limits=Limits(max_matches=MOST, max_seconds=end))
+    except qc.LimitExceeded as e:
+        if e.limit != "max_seconds":
+            raise
+    took = time.process_time() - start
+    return took, set() if result is None else {len(result)}
+
+
+def held(query: str, schema: qc.Schema, table: pa.Table) -> dict[str, int]:
+    """The most bytes that internal buffers hold in each shape."""
+    stream = load(table, schema)
+    found = {}
+    for name in (*SHAPES, "auto"):
+        joins: list[Measured] = []
+        find(qc.compile(query, schema, shape=name), stream, Limits(), joins=joins)
+        found[name] = sum(j.bytes for j in joins)
+    return found
 
 
 def summary(all_: Iterable[Compared]) -> str:

@@ -7,11 +7,12 @@ in every shape, and `[n]` sets are bound event by event.
 
 from __future__ import annotations
 
-from math import exp, log2
+from math import exp, log2, prod
 
 from attrs import frozen
 
-from quercus.compiler import cost
+from quercus.compiler import cost, sifting
+from quercus.compiler.sifting import Trial
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 
@@ -79,7 +80,12 @@ class Effort:
             self.segments.append((self.full, same_key))
         self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
         self.others = [(needs, kept) for c, needs, kept in predicates if not x.is_equality(c.expr) or c.when]
-        self.tests = [(needs, kept) for c, needs, kept in predicates if not self._holds(c)]
+        leaves = sifting.single_leaves(c.node for c in components) if predicates else {}
+        self.tests = [
+            Trial(needs, kept, sifting.sieves_of(c.expr, leaves))
+            for c, needs, kept in predicates
+            if not self._holds(c)
+        ]
         self.tested = bool(self.tests or self.classes or negations or self.kleene)
         self.factors = self._factors()
         self._rows: dict[int, float] = {}
@@ -156,9 +162,9 @@ class Effort:
     def kept(self, i: int) -> float:
         """The part of a set's elements that pass the conditions on them."""
         part = 1.0
-        for needs, kept in self.tests:
-            if needs >> i & 1 and needs & ~(1 << i):
-                part *= kept
+        for k in self.tests:
+            if k.needs >> i & 1 and k.needs & ~(1 << i):
+                part *= k.kept
         return part
 
     def matches(self) -> float:
@@ -201,18 +207,40 @@ class Effort:
     def _pairs(self, left: int, right: int) -> float:
         """The candidates of a join, where there may be conditions, negations and sets."""
         c, both = self.c, left | right
-        crossing = [k for k in self.tests if k[0] & both == k[0] and k[0] & left and k[0] & right]
+        crossing = [k for k in self.tests if k.needs & both == k.needs and k.needs & left and k.needs & right]
         ordered = self.op == "SEQ"
         work = (self.rows(right) if ordered else self.rows(left) + self.rows(right)) * c.drive
         refused = self.refusing(left, right)
-        if ordered and not crossing and not refused and (both != self.plain or not self.kleene):
-            each = c.take
-        else:
-            each = c.meet + (c.test * _tried(crossing) if crossing else 0.0)
-        work += self.candidates(left, right, self.classes) * each + refused
-        if any(k not in self.segments and k[0] & left and k[0] & right for k in self.classes):
+        candidates = self.candidates(left, right, self.classes)
+        hashed = any(k not in self.segments and k[0] & left and k[0] & right for k in self.classes)
+        if hashed:
             work += (self.rows(left) + self.rows(right)) * c.hash
-        return work
+        if ordered and not crossing and not refused and (both != self.plain or not self.kleene):
+            return work + candidates * c.take
+        each = (self._chase(left, right) if hashed else c.meet) + (c.test * _tried(crossing) if crossing else 0.0)
+        if hashed or not crossing:
+            return work + candidates * each + refused
+        if ordered:
+            return work + self._met(left, right, candidates, crossing, each) + refused
+        work += self._met(left, right, candidates / 2, crossing, each)
+        return work + self._met(right, left, candidates / 2, crossing, each) + refused
+
+    def _chase(self, left: int, right: int) -> float:
+        """What a candidate costs that a hash leads to: near, or in an internal buffer that no cache holds."""
+        looked = (left,) if self.op == "SEQ" else (left, right)
+        far = any(k & k - 1 and self.model.held(self.rows(k), self.most) > cost.CACHE_BYTES for k in looked)
+        return self.c.chase + (self.c.far if far else 0.0)
+
+    def _met(self, of: int, by: int, candidates: float, crossing: list[Trial], each: float) -> float:
+        """Candidates of one side, which the other looks through: sifted, if it is a leaf."""
+        i = of.bit_length() - 1
+        kept = [k.kept for k in crossing if i in k.sieves] if of == 1 << i else []
+        ranges = self.rows(by)
+        part = sifting.share(candidates / ranges) if kept and ranges > 0 else 0.0
+        if not part:
+            return candidates * each
+        work = sifting.sifted(self.c, ranges * part, candidates * part, kept)
+        return work + candidates * (1 - part + part * prod(kept)) * each
 
     def _after(self, mask: int) -> float:
         """What the composites of a join cost when they are there: kept, or completed to matches."""
@@ -316,7 +344,7 @@ class Effort:
             work += self._sets()
         found = self.matches()
         if self.kleene or not self.chain:
-            in_order = self.trail or (self.op == "SEQ" and self.n - 1 not in self.open)
+            in_order = self.trail or (self.op == "SEQ" and self.n - 1 not in self.open and not self.counted)
             work += 0.0 if self.trail else found * (c.check if in_order else c.sort)
         return work
 
@@ -326,15 +354,22 @@ class Effort:
         chain, trail = (self.chain or self.trail) and not bound, self.trail and not bound
         rows, slots = self.rows(bound) if bound else 1.0, bound.bit_count()
         ranges = self.whole and not self.open and not bound
+        spared_by: list[tuple[float, int]] = []
         for place, i in enumerate(order):
             last = place == len(order) - 1
             after = bound | 1 << i
-            tests = [kept for needs, kept in self.tests if needs & after == needs and needs >> i & 1]
+            tests = [k for k in self.tests if k.needs & after == k.needs and k.needs >> i & 1]
+            said = sifting.implied(i, bound, self.tests) if bound and len(self.tests) > 1 else None
+            spared_by = [*spared_by, said] if said is not None else spared_by
             refused = self._refused_at(i, after, chain=chain)
             spared = min((k for joined, k in self.segments if joined & bound and joined >> i & 1), default=1.0)
             for taken in range(self.components[i].counted or 1):
                 candidates = rows * self.components[i].rows * self._ordered(slots, taken) * spared
+                kept = [k.kept for k in tests if i in k.sieves] + ([said[0]] if said is not None else [])
                 free = not tests and not refused
+                part = sifting.share(candidates / rows) if kept and slots and rows > 0 else 0.0
+                work += sifting.sifted(c, rows * part, candidates * part, kept) if part else 0.0
+                single, looked = candidates * (1 - part), candidates * part * prod(kept)
                 if trail or (not slots and not bound):
                     work += candidates * (c.look if not chain else c.open)
                 elif last and free and ranges and not self.counted:
@@ -342,24 +377,26 @@ class Effort:
                 elif chain and free and ranges and place == len(order) - 2 and self._is_free(order[-1], after):
                     work += candidates * c.open
                 else:
-                    work += candidates * c.follow if chain else rows * c.enter + candidates * c.look
+                    work += (single + looked) * (c.follow if chain else c.look) + (0.0 if chain else rows * c.enter)
                     if last and ranges:
-                        work += candidates * c.emit * (slots + 1)
+                        work += candidates * prod(k.kept for k in tests) * c.emit * (slots + 1)
                 tried, rest = 0.0, 1.0
-                for kept in tests:
-                    tried, rest = tried + rest, rest * kept
-                work += candidates * tried * c.test + candidates * rest * refused
+                for k in tests:
+                    tried, rest = tried + rest, rest * k.kept
+                work += (single * tried + looked * sum(i not in k.sieves for k in tests)) * c.test
+                work += candidates * rest * refused
                 slots += 1
                 rows = candidates * rest
             bound = after
             if not any(self.components[j].counted for j in order):
                 rows = self.rows(bound)
+            rows *= prod(k for k, needs in spared_by if needs & bound != needs)
         return work
 
     def _is_free(self, i: int, bound: int) -> bool:
         """Whether binding a component last tests nothing."""
         after = bound | 1 << i
-        tested = any(needs & after == needs and needs >> i & 1 for needs, _ in self.tests)
+        tested = any(k.needs & after == k.needs and k.needs >> i & 1 for k in self.tests)
         return not tested and self._refused_at(i, after, chain=True) == 0.0
 
     def _refused_at(self, i: int, after: int, *, chain: bool) -> float:
@@ -400,11 +437,11 @@ def _meets(needs: int, both: int, left: int, right: int) -> bool:
     return needs & both == needs and needs & left != needs and needs & right != needs
 
 
-def _tried(tests: list[tuple[int, float]]) -> float:
+def _tried(tests: list[Trial]) -> float:
     """How many of some tests are made on a candidate: the first that fails ends it."""
     tried, rest = 0.0, 1.0
-    for _, kept in sorted(tests, key=lambda k: k[1]):
-        tried, rest = tried + rest, rest * kept
+    for k in sorted(tests, key=lambda k: k.kept):
+        tried, rest = tried + rest, rest * k.kept
     return tried
 
 
