@@ -90,19 +90,11 @@ class Plan:
         """
         return self.considered
 
-    def expected(self, observed: Observed) -> float:
-        """Nanoseconds that the root operator takes for one window length; infinite: who knows."""
-        return float("inf") if self.arranged is None else self.arranged.cost(observed)
-
-    def gain(self, observed: Observed) -> float:
-        """Nanoseconds for one window length that planning again could save; infinite: who knows."""
-        return float("inf") if self.arranged is None else self.arranged.gain(observed)
-
-    def planned_again(self, observed: Observed) -> Plan:
-        """The plan of the same query, from what a run has seen of its events."""
+    def planned_again(self, observed: Observed, best: Arranged | None = None) -> Plan:
+        """The plan of the same query, from what a run has seen of its events; `best` for its root operator, if known."""
         from quercus.compiler import plan_again
 
-        return plan_again(self, observed)
+        return plan_again(self, observed, best)
 
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""

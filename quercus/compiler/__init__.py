@@ -8,6 +8,7 @@ from attrs import evolve
 
 from quercus import plan as plans  # which imports parts of this package: by name, when all of it is there
 from quercus.compiler.aggregates import aggregation
+from quercus.compiler.arrange import Arranged
 from quercus.compiler.bind import bind
 from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
 from quercus.compiler.parse import parse_query
@@ -76,12 +77,25 @@ def compile(
     )
 
 
-def plan_again(plan: plans.Plan, observed: Observed) -> plans.Plan:
+def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = None) -> plans.Plan:
     """The same query with other trees: what a run has seen of its events decides.
 
-    Whether ORs are distributed is decided again as well.
+    Whether ORs are distributed is decided again as well. Where the root is an operator over leaves without negations,
+    its `best` arrangement is all there is to decide.
     """
     q, asked = plan.query, plan.options
+    if best is not None and isinstance(plan.tree.root, t.Stack | t.Join) and not best.arranger.negations:
+        arrangement = best.built()
+        routing = best.arranger.model.routing(sum(c.rows for c in best.arranger.components))
+        tree = evolve(
+            plan.tree,
+            root=arrangement.node,
+            shape=arrangement.shape,
+            routing=routing,
+            cost=t.total_cost(arrangement.node) + routing,
+        )
+        listed = (plans.Alternative(arrangement.chosen, tree.cost, True),)
+        return evolve(plan, tree=tree, considered=listed, arranged=arrangement.arranged)
     if plan.fired and plan.fired[-1].rule == "distribute_or":
         q = plan.fired[-1].before
     tree, built = plan_tree(q, plan.schema, None, asked.shape, asked.nested, observed)

@@ -7,6 +7,7 @@ in every shape, and `[n]` sets are bound event by event.
 
 from __future__ import annotations
 
+from copy import copy
 from math import exp, log2, prod
 
 from attrs import frozen
@@ -62,34 +63,25 @@ class Effort:
 
         `same_key`: the part of pairs that are of one declared key, of which each match is.
         """
-        self.reach, self.key, self.same_key = reach, key, same_key
-        self.op, self.components, self.predicates, self.model = op, components, predicates, model
-        self.negations, self.whole, self.c = negations, whole, model.constants
+        self.reach, self.same_key, self.op, self.negations, self.whole = reach, same_key, op, negations, whole
         self.n = len(components)
         self.full = (1 << self.n) - 1
         self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
         self.plain = self.full & ~self.kleene
         self.counted = [i for i, c in enumerate(components) if c.counted]
         self.open = [i for i, c in enumerate(components) if c.kleene and not c.counted]
-        self.most = max((c.rows for c in components), default=1.0)
         found = classes(predicates)
-        self.classes = [(joined, kept) for _, joined, kept in found]
-        self.segments = [(joined, kept) for columns, joined, kept in found if columns <= key]
-        if same_key < 1.0:
-            self.classes.append((self.full, same_key))
-            self.segments.append((self.full, same_key))
-        self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
-        self.others = [(needs, kept) for c, needs, kept in predicates if not x.is_equality(c.expr) or c.when]
-        leaves = sifting.single_leaves(c.node for c in components) if predicates else {}
-        self.tests = [
-            Trial(needs, kept, sifting.sieves_of(c.expr, leaves))
-            for c, needs, kept in predicates
-            if not self._holds(c)
+        self._equal = [
+            (joined, columns <= key, [i for i, k in enumerate(predicates) if _in_class(k[0], columns)])
+            for columns, joined, _ in found
         ]
-        self.tested = bool(self.tests or self.classes or negations or self.kleene)
-        self.factors = self._factors()
-        self._rows: dict[int, float] = {}
-        self._kept: dict[int, float] = {}
+        self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
+        self._others = [i for i, (c, _, _) in enumerate(predicates) if not x.is_equality(c.expr) or c.when]
+        leaves = sifting.single_leaves(c.node for c in components) if predicates else {}
+        self._sieves = [
+            None if self._holds(c) else sifting.sieves_of(c.expr, leaves) for c, _, _ in predicates
+        ]
+        self._take(components, predicates, model)
 
     def renewed(self, model: cost.Model) -> Effort:
         """The same components, which are leaves, under another model."""
@@ -98,18 +90,31 @@ class Effort:
             assert isinstance(c.node, t.Buffer)
             rows = model.leaf(c.node.accepts, (k.expr for k in c.node.where))[1]
             components.append(Component(c.node, rows, c.variables, c.shape, c.unions))
-        predicates = [(c, needs, model.selectivity(c.expr)) for c, needs, _ in self.predicates]
-        return Effort(
-            self.op,
-            components,
-            predicates,
-            self.negations,
-            model,
-            self.key,
-            whole=self.whole,
-            reach=self.reach,
-            same_key=self.same_key,
-        )
+        again = copy(self)
+        again._take(components, [(c, needs, model.selectivity(c.expr)) for c, needs, _ in self.predicates], model)
+        return again
+
+    def _take(self, components: list[Component], predicates: list[Tested], model: cost.Model) -> None:
+        """Whatever depends on numbers."""
+        self.components, self.predicates, self.model, self.c = components, predicates, model, model.constants
+        self.most = max((c.rows for c in components), default=1.0)
+        kept = [k for _, _, k in predicates]
+        equal = [(joined, holds, min(kept[i] for i in of)) for joined, holds, of in self._equal]
+        self.classes = [(joined, k) for joined, _, k in equal]
+        self.segments = [(joined, k) for joined, holds, k in equal if holds]
+        if self.same_key < 1.0:
+            self.classes.append((self.full, self.same_key))
+            self.segments.append((self.full, self.same_key))
+        self.others = [(predicates[i][1], kept[i]) for i in self._others]
+        self.tests = [
+            Trial(needs, k, sieves)
+            for (_, needs, k), sieves in zip(predicates, self._sieves, strict=True)
+            if sieves is not None
+        ]
+        self.tested = bool(self.tests or self.classes or self.negations or self.kleene)
+        self.factors = self._factors()
+        self._rows: dict[int, float] = {}
+        self._kept: dict[int, float] = {}
 
     def _holds(self, c: t.Predicate) -> bool:
         """Whether an equality is what the key says, so that it needs no test."""
@@ -372,7 +377,7 @@ class Effort:
                 single, looked = candidates * (1 - part), candidates * part * prod(kept)
                 if trail or (not slots and not bound):
                     work += candidates * (c.look if not chain else c.open)
-                elif last and free and ranges and not self.counted:
+                elif last and free and ranges and not self.counted and not (chain and self.limited):
                     work += candidates * c.pair * (slots + 1) / 2 + (0.0 if chain else rows * c.enter)
                 elif chain and free and ranges and place == len(order) - 2 and self._is_free(order[-1], after):
                     work += candidates * c.open
@@ -397,7 +402,7 @@ class Effort:
         """Whether binding a component last tests nothing."""
         after = bound | 1 << i
         tested = any(k.needs & after == k.needs and k.needs >> i & 1 for k in self.tests)
-        return not tested and self._refused_at(i, after, chain=True) == 0.0
+        return not tested and not self.limited and self._refused_at(i, after, chain=True) == 0.0
 
     def _refused_at(self, i: int, after: int, *, chain: bool) -> float:
         """What the negations cost, for one candidate, that are tested when a component is bound.
@@ -406,6 +411,11 @@ class Effort:
         """
         here = [(g, needs) for g, needs in self.negations if needs & after == needs and needs >> i & 1]
         return sum(g.estimate.cost for g, needs in here if not (chain and self._is_pointer(g, needs)))
+
+    @property
+    def limited(self) -> bool:
+        """Whether a negation stands before the last component of a chain: then no range goes out as a whole."""
+        return any(needs == 3 << (self.n - 2) and self._is_pointer(g, needs) for g, needs in self.negations)
 
     def _is_pointer(self, g: t.Negation, needs: int) -> bool:
         low = (needs & -needs).bit_length() - 1
@@ -443,6 +453,13 @@ def _tried(tests: list[Trial]) -> float:
     for k in sorted(tests, key=lambda k: k.kept):
         tried, rest = tried + rest, rest * k.kept
     return tried
+
+
+def _in_class(c: t.Predicate, columns: set[x.Expr]) -> bool:
+    if not x.is_equality(c.expr) or c.when:
+        return False
+    assert isinstance(c.expr, x.Compare)
+    return c.expr.left in columns
 
 
 def classes(predicates: list[Tested]) -> list[tuple[set[x.Expr], int, float]]:
