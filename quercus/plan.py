@@ -91,7 +91,7 @@ class Plan:
         return self.considered
 
     def planned_again(self, observed: Observed, best: Arranged | None = None) -> Plan:
-        """The plan of the same query, from what a run has seen of its events; `best` for its root operator, if known."""
+        """The plan of the same query, from what a run has seen of its events; `best`: of its root, if known."""
         from quercus.compiler import plan_again
 
         return plan_again(self, observed, best)

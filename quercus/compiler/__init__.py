@@ -10,7 +10,7 @@ from quercus import plan as plans  # which imports parts of this package: by nam
 from quercus.compiler.aggregates import aggregation
 from quercus.compiler.arrange import Arranged
 from quercus.compiler.bind import bind
-from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
+from quercus.compiler.nested import APART, FLATTENING, PRICED, STRATEGIES
 from quercus.compiler.parse import parse_query
 from quercus.compiler.pipeline import Fired, apply, rewrite
 from quercus.compiler.planner import Built, plan_tree
@@ -23,6 +23,7 @@ from quercus.ir.observed import Observed
 from quercus.schema import Schema
 from quercus.stats import Stats
 
+OPEN = 4.0  # times the cost of the cheaper way to answer sub-queries: more, and the other one is out of the question
 SHAPES = ("auto", "left", "right", "bushy", "inner", "stack")
 
 
@@ -69,12 +70,19 @@ def compile(
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
     tree = evolve(tree, aggregation=aggregation(tree, schema))
+    listed = _alternatives(tree, built)
+    if _has_choice(bound, tree, options):
+        apart = _apart(bound, schema, stats, options)
+        listed = _with_apart(listed, tree, apart[1])
+        if _is_cheaper(apart[1], tree):
+            query, tree, built, fired = apart
+            tree = evolve(tree, aggregation=aggregation(tree, schema))
+        if apart[1].cost < OPEN * tree.cost:  # what is better is for the data to say
+            built = evolve(built, arranged=None)
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    return plans.Plan(
-        text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged
-    )
+    return plans.Plan(text, schema, bound, query, tree, fired, listed, said, options, built.arranged)
 
 
 def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = None) -> plans.Plan:
@@ -83,29 +91,75 @@ def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = Non
     Whether ORs are distributed is decided again as well. Where the root is an operator over leaves without negations,
     its `best` arrangement is all there is to decide.
     """
-    q, asked = plan.query, plan.options
+    q, asked, fired = plan.query, plan.options, plan.fired
     if best is not None and isinstance(plan.tree.root, t.Stack | t.Join) and not best.arranger.negations:
         arrangement = best.built()
         routing = best.arranger.model.routing(sum(c.rows for c in best.arranger.components))
         tree = evolve(
             plan.tree,
             root=arrangement.node,
-            shape=arrangement.shape,
+            shape=arrangement.shape,  # type: ignore[arg-type]
             routing=routing,
             cost=t.total_cost(arrangement.node) + routing,
         )
-        listed = (plans.Alternative(arrangement.chosen, tree.cost, True),)
-        return evolve(plan, tree=tree, considered=listed, arranged=arrangement.arranged)
-    if plan.fired and plan.fired[-1].rule == "distribute_or":
-        q = plan.fired[-1].before
+        only = (plans.Alternative(arrangement.chosen, tree.cost, True),)
+        return evolve(plan, tree=tree, considered=only, arranged=arrangement.arranged)
+    choice = plan.arranged is None and _has_choice(plan.bound, plan.tree, asked)
+    if choice:
+        q, fired = rewrite(plan.bound, without=_left_out(asked))
+    elif fired and fired[-1].rule == "distribute_or":
+        q = fired[-1].before
     tree, built = plan_tree(q, plan.schema, None, asked.shape, asked.nested, observed)
-    fired = tuple(f for f in plan.fired if f.rule != "distribute_or")
+    fired = tuple(f for f in fired if f.rule != "distribute_or")
     if "distribute_or" not in asked.without and any(isinstance(e, p.Or) for e in p.walk(q.pattern)):
         other = _distributed(q, plan.schema, None, asked.shape, asked.nested, _left_out(asked), observed)
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", q, other[0]),)
             q, tree, built = other
-    return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
+    listed, arranged = _alternatives(tree, built), built.arranged
+    if choice:
+        apart = _apart(plan.bound, plan.schema, None, asked, observed)
+        listed, arranged = _with_apart(listed, tree, apart[1]), None
+        if _is_cheaper(apart[1], tree):
+            q, tree, built, fired = apart
+    return evolve(plan, query=q, tree=tree, fired=fired, considered=listed, arranged=arranged)
+
+
+def _has_choice(bound: p.Query, tree: t.Tree, options: plans.Options) -> bool:
+    """Whether sub-queries could be kept apart from the match around: not where totals go along without listing."""
+    if options.nested != "auto" or options.shape != "auto" or bound.empty is not None:
+        return False
+    running = tree.aggregation is not None and tree.aggregation.strategy == "running"
+    return not running and p.has_sub_query(bound.pattern)
+
+
+def _apart(
+    bound: p.Query, schema: Schema, stats: Stats | None, options: plans.Options, observed: Observed | None = None
+) -> tuple[p.Query, t.Tree, Built, tuple[Fired, ...]]:
+    """The same query with its sub-queries kept apart, each by its cheapest strategy: for the cost to decide."""
+    query, fired = rewrite(bound, without=(*options.without, *FLATTENING))
+    return query, *plan_tree(query, schema, stats, options.shape, PRICED, observed), fired
+
+
+def _with_apart(listed: tuple[plans.Alternative, ...], tree: t.Tree, apart: t.Tree) -> tuple[plans.Alternative, ...]:
+    """The alternatives with one more, if there is one: sub-queries apart."""
+    ways = _strategies(apart)
+    if not ways:
+        return listed
+    wins = _is_cheaper(apart, tree)
+    chosen = next(a for a in listed if a.chosen)
+    one = plans.Alternative(f"sub-queries by {', '.join(ways)}", chosen.cost + apart.cost - tree.cost, wins)
+    others = (evolve(a, chosen=a.chosen and not wins) for a in listed)
+    return tuple(sorted((one, *others), key=lambda a: a.cost))
+
+
+def _is_cheaper(apart: t.Tree, tree: t.Tree) -> bool:
+    return bool(_strategies(apart)) and apart.cost < tree.cost
+
+
+def _strategies(apart: t.Tree) -> list[str]:
+    nests = [n for n in t.positive(apart.root) if isinstance(n, t.Nest) and n.strategy != "rewrite"]
+    return list(dict.fromkeys(n.strategy for n in nests))
 
 
 def _left_out(options: plans.Options) -> tuple[str, ...]:

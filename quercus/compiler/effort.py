@@ -78,9 +78,7 @@ class Effort:
         self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
         self._others = [i for i, (c, _, _) in enumerate(predicates) if not x.is_equality(c.expr) or c.when]
         leaves = sifting.single_leaves(c.node for c in components) if predicates else {}
-        self._sieves = [
-            None if self._holds(c) else sifting.sieves_of(c.expr, leaves) for c, _, _ in predicates
-        ]
+        self._sieves = [None if self._holds(c) else sifting.sieves_of(c.expr, leaves) for c, _, _ in predicates]
         self._take(components, predicates, model)
 
     def renewed(self, model: cost.Model) -> Effort:
@@ -284,7 +282,7 @@ class Effort:
         passing = sum(k.rows for k in self.components if not k.kleene)
         work = rows * slots * c.bind + passing * c.advance + self.groups() * c.grove
         if self.kleene:
-            return work + self._levels(self.counted, self.plain) + self._sets() + self.matches() * c.sort
+            return work + self.levels(self.counted, self.plain) + self._sets() + self.matches() * c.sort
         work += rows * slots * c.emit
         if self.op != "SEQ":
             return work + rows * c.sort
@@ -342,7 +340,7 @@ class Effort:
         fixed = [i for i in range(self.n) if i not in self.open]
         if self.op == "SEQ" and len(fixed) > 1 and not self.trail:
             fixed = [fixed[-1], *fixed[:-1]]
-        work = self._levels(fixed, 0) + self.groups() * c.segment
+        work = self.levels(fixed, 0) + self.groups() * c.segment
         if self.chain or self.trail:
             work += sum(self.components[i].rows for i in fixed) * c.point * 2
         if self.kleene:
@@ -353,7 +351,7 @@ class Effort:
             work += 0.0 if self.trail else found * (c.check if in_order else c.sort)
         return work
 
-    def _levels(self, order: list[int], bound: int) -> float:
+    def levels(self, order: list[int], bound: int) -> float:
         """Binding components one after the other, beside those that are bound already."""
         c, work = self.c, 0.0
         chain, trail = (self.chain or self.trail) and not bound, self.trail and not bound
@@ -419,7 +417,8 @@ class Effort:
 
     def _is_pointer(self, g: t.Negation, needs: int) -> bool:
         low = (needs & -needs).bit_length() - 1
-        return g.strategy == "index" and needs == 3 << low and not needs & self.kleene
+        near = needs == 3 << low and not needs & self.kleene
+        return near and g.strategy == "index" and _is_unconditional(g.body)
 
     # sets
 
@@ -440,6 +439,18 @@ class Effort:
             work += total * total * c.clique
         written = self.matches() * (c.finish + self.plain.bit_count() * c.emit)
         return rows * work + written
+
+
+def _is_unconditional(body: t.Node) -> bool:
+    """Whether nothing but order ties the leaves of a body to each other."""
+    for n in t.positive(body):
+        if isinstance(n, t.Join) and (n.equal or n.where):
+            return False
+        if isinstance(n, t.Stack) and any(s.equal or s.where or s.negations for s in n.steps):
+            return False
+        if not isinstance(n, t.Buffer | t.Join | t.Stack | t.Nest):
+            return False
+    return True
 
 
 def _meets(needs: int, both: int, left: int, right: int) -> bool:

@@ -74,9 +74,9 @@ def remembered(
     if plan.options.shape != "auto" or plan.options.stats is not None:
         return None
     sizes = (_windows(plan, stream), *(float(len(b.row)) for b in data))
-    before = plan.made.get("refined")
-    alike = isinstance(before, Remembered) and before.is_alike(sizes, limits.max_state_bytes)
-    if alike and before.runs > 1:
+    before: Remembered | None = plan.made.get("refined")
+    alike = before is not None and before.is_alike(sizes, limits.max_state_bytes)
+    if alike and before is not None and before.runs > 1:
         return before.again
     runs, eager = (2, AGAIN) if alike else (1, 1.0)
     again = refined(plan, stream, wanted, data, limits, eager)
@@ -116,7 +116,7 @@ def refined(
     if takes < eager * WORTH:
         return None
     if takes >= eager * SAMPLED:
-        tried = observed.selectivity | sample.selectivities(equal=False)
+        tried = {**observed.selectivity, **sample.selectivities(equal=False)}
         observed = evolve(observed, selectivity=tried, order=sample.orders())
         if arranged is not None:
             arranged = arranged.renewed(observed)
@@ -295,7 +295,8 @@ class Sample:
 
 def _even(n: int) -> NDArray[np.float64]:
     """Numbers from 0 up to 1 that are evenly spread, and in no order."""
-    return np.modf(np.arange(1, n + 1) * 0.6180339887498949)[0]
+    found: NDArray[np.float64] = np.modf(np.arange(1, n + 1) * 0.6180339887498949)[0]
+    return found
 
 
 def _keys(data: list[BufferData]) -> float:
