@@ -86,7 +86,8 @@ class Plan:
         """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.
 
         The stack, and all binary trees of a SEQ of up to eight components or an AND of up to five. Beyond, the named
-        shapes and the cheapest tree: all are searched, up to ten components of an AND, but not all are kept.
+        shapes and the cheapest tree: all are searched, up to ten components of an AND, but not all are kept. To keep
+        sub-queries apart from the match around, where `nested="auto"` could, is one more.
         """
         return self.considered
 

@@ -10,6 +10,9 @@ from quercus import plan as plans  # which imports parts of this package: by nam
 from quercus.compiler.aggregates import aggregation
 from quercus.compiler.arrange import Arranged
 from quercus.compiler.bind import bind
+from quercus.compiler.cost import DEFAULT_WINDOWS
+from quercus.compiler.explain import APART as APART_BY
+from quercus.compiler.explain import FAR
 from quercus.compiler.nested import APART, FLATTENING, PRICED, STRATEGIES
 from quercus.compiler.parse import parse_query
 from quercus.compiler.pipeline import Fired, apply, rewrite
@@ -23,7 +26,8 @@ from quercus.ir.observed import Observed
 from quercus.schema import Schema
 from quercus.stats import Stats
 
-OPEN = 4.0  # times the cost of the cheaper way to answer sub-queries: more, and the other one is out of the question
+SURE = 0.25  # of the cost of binding sub-queries with the match around: both estimates may be wrong
+SAVED = 5e6  # nanoseconds that must be saved: to keep a sub-query apart takes some time however few events there are
 SHAPES = ("auto", "left", "right", "bushy", "inner", "stack")
 
 
@@ -73,11 +77,12 @@ def compile(
     listed = _alternatives(tree, built)
     if _has_choice(bound, tree, options):
         apart = _apart(bound, schema, stats, options)
-        listed = _with_apart(listed, tree, apart[1])
-        if _is_cheaper(apart[1], tree):
+        taken = stats is not None and _is_cheaper(apart[1], tree)  # defaults say too little
+        listed = _with_apart(listed, apart[1], taken=taken)
+        if taken:
             query, tree, built, fired = apart
             tree = evolve(tree, aggregation=aggregation(tree, schema))
-        if apart[1].cost < OPEN * tree.cost:  # what is better is for the data to say
+        if apart[1].cost < FAR * tree.cost:  # what is better is for the data to say
             built = evolve(built, arranged=None)
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
@@ -119,8 +124,9 @@ def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = Non
     listed, arranged = _alternatives(tree, built), built.arranged
     if choice:
         apart = _apart(plan.bound, plan.schema, None, asked, observed)
-        listed, arranged = _with_apart(listed, tree, apart[1]), None
-        if _is_cheaper(apart[1], tree):
+        taken = _is_cheaper(apart[1], tree, observed)
+        listed, arranged = _with_apart(listed, apart[1], taken=taken), None
+        if taken:
             q, tree, built, fired = apart
     return evolve(plan, query=q, tree=tree, fired=fired, considered=listed, arranged=arranged)
 
@@ -141,20 +147,21 @@ def _apart(
     return query, *plan_tree(query, schema, stats, options.shape, PRICED, observed), fired
 
 
-def _with_apart(listed: tuple[plans.Alternative, ...], tree: t.Tree, apart: t.Tree) -> tuple[plans.Alternative, ...]:
+def _with_apart(listed: tuple[plans.Alternative, ...], apart: t.Tree, *, taken: bool) -> tuple[plans.Alternative, ...]:
     """The alternatives with one more, if there is one: sub-queries apart."""
     ways = _strategies(apart)
     if not ways:
         return listed
-    wins = _is_cheaper(apart, tree)
-    chosen = next(a for a in listed if a.chosen)
-    one = plans.Alternative(f"sub-queries by {', '.join(ways)}", chosen.cost + apart.cost - tree.cost, wins)
-    others = (evolve(a, chosen=a.chosen and not wins) for a in listed)
+    leaves = sum(n.estimate.cost for n in t.positive(apart.root) if isinstance(n, t.Buffer))
+    one = plans.Alternative(APART_BY + ", ".join(ways), apart.cost - apart.routing - leaves, taken)
+    others = (evolve(a, chosen=a.chosen and not taken) for a in listed)
     return tuple(sorted((one, *others), key=lambda a: a.cost))
 
 
-def _is_cheaper(apart: t.Tree, tree: t.Tree) -> bool:
-    return bool(_strategies(apart)) and apart.cost < tree.cost
+def _is_cheaper(apart: t.Tree, tree: t.Tree, observed: Observed | None = None) -> bool:
+    windows = DEFAULT_WINDOWS if observed is None else observed.windows
+    saved = (tree.cost - apart.cost) * windows
+    return bool(_strategies(apart)) and apart.cost < SURE * tree.cost and saved > SAVED
 
 
 def _strategies(apart: t.Tree) -> list[str]:

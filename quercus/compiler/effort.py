@@ -8,11 +8,12 @@ in every shape, and `[n]` sets are bound event by event.
 from __future__ import annotations
 
 from copy import copy
-from math import exp, log2, prod
+from math import exp, factorial, log2, prod
 
 from attrs import frozen
 
 from quercus.compiler import cost, sifting
+from quercus.compiler.constants import Constants
 from quercus.compiler.sifting import Trial
 from quercus.ir import expr as x
 from quercus.ir import tree as t
@@ -70,6 +71,11 @@ class Effort:
         self.plain = self.full & ~self.kleene
         self.counted = [i for i, c in enumerate(components) if c.counted]
         self.open = [i for i, c in enumerate(components) if c.kleene and not c.counted]
+        self.nested = {
+            i: [k.estimate.rows for k in t.positive(c.node) if isinstance(k, t.Buffer)]
+            for i, c in enumerate(components)
+            if isinstance(c.node, t.Nest)
+        }
         found = classes(predicates)
         self._equal = [
             (joined, columns <= key, [i for i, k in enumerate(predicates) if _in_class(k[0], columns)])
@@ -373,7 +379,9 @@ class Effort:
                 part = sifting.share(candidates / rows) if kept and slots and rows > 0 else 0.0
                 work += sifting.sifted(c, rows * part, candidates * part, kept) if part else 0.0
                 single, looked = candidates * (1 - part), candidates * part * prod(kept)
-                if trail or (not slots and not bound):
+                if i in self.nested:
+                    work += rows * _events(self.nested[i], self._ordered(slots), c)
+                elif trail or (not slots and not bound):
                     work += candidates * (c.look if not chain else c.open)
                 elif last and free and ranges and not self.counted and not (chain and self.limited):
                     work += candidates * c.pair * (slots + 1) / 2 + (0.0 if chain else rows * c.enter)
@@ -451,6 +459,20 @@ def _is_unconditional(body: t.Node) -> bool:
         if not isinstance(n, t.Buffer | t.Join | t.Stack | t.Nest):
             return False
     return True
+
+
+def _events(rows: list[float], part: float, c: Constants) -> float:
+    """Binding the events of a sub-query one by one, in a part of a window."""
+    return len(rows) * c.enter + bound_one_by_one(rows, part) * c.look
+
+
+def bound_one_by_one(rows: list[float], part: float) -> float:
+    """Events looked at to bind leaves one after the other, in a part of a window."""
+    total, product = 0.0, 1.0
+    for k, r in enumerate(rows):
+        product *= max(r * part, 0.01)
+        total += product / factorial(k)
+    return total
 
 
 def _meets(needs: int, both: int, left: int, right: int) -> bool:

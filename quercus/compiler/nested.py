@@ -130,12 +130,12 @@ def _outer(n: t.Stack, model: Model) -> view_cost.Outer | None:
 
 
 def _priced(n: t.Stack, model: Model) -> t.Stack:
-    """A stack around sub-queries that are kept apart costs its own search and what is made of the matches."""
-    apart = [s.component for s in n.steps if isinstance(s.component, t.Nest) and s.component.strategy != "rewrite"]
-    outer = _outer(n, model) if apart else None
+    """A stack around sub-queries that are kept apart costs its own search, and what is made of the matches."""
+    nests = [s.component for s in n.steps if isinstance(s.component, t.Nest)]
+    outer = _outer(n, model) if nests and all(k.strategy != "rewrite" for k in nests) else None
     if outer is None:
         return n
-    matches = outer.asks * prod(outer.found(k.source) for k in apart)
+    matches = outer.asks * prod(outer.found(k.source) for k in nests)
     own = {v for s in n.steps if not isinstance(s.component, t.Nest) for v in t.variables(s.component)}
     for c in (c.expr for s in n.steps for c in (*s.equal, *s.where)):
         matches *= 1.0 if x.variables(c) <= own else model.selectivity(c)
@@ -181,7 +181,7 @@ def _component(
     strategy, why = ("rewrite", reason) if reason is not None else positive_strategy(asked, prices)
     inside = around if strategy == "rewrite" else strategy
     source = _settle(n.source, asked, cast("Any", inside), model, joined=joined)
-    if strategy in prices:  # its results are not joined but searched, which is in the price
+    if strategy in prices or not joined:  # its results are not joined but searched, which the stack around has counted
         source = _without_cost(source)
     shown = evolve(n.estimate, cost=prices.get(strategy, n.estimate.cost))
     return evolve(n, source=source, strategy=cast("Any", strategy), reason=why, estimate=shown)

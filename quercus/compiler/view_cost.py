@@ -11,7 +11,7 @@ from math import exp, factorial
 from attrs import frozen
 
 from quercus.compiler.constants import Constants
-from quercus.compiler.effort import Effort
+from quercus.compiler.effort import Effort, bound_one_by_one
 from quercus.ir import tree as t
 
 CANDIDATE = 6.0  # an event that is looked at, for a negation
@@ -28,7 +28,7 @@ def searched(body: t.Node, asks: float) -> float:
     """A search for each match, until the first result."""
     rows = _leaves(body)
     found = body.estimate.rows * PART ** len(rows)
-    each = _candidates(rows, PART) / max(1.0, found)
+    each = bound_one_by_one(rows, PART) / max(1.0, found)
     return asks * CANDIDATE * max(each, len(rows))
 
 
@@ -36,7 +36,11 @@ def viewed(body: t.Node, asks: float) -> float:
     """All results once, and a lookup for each match."""
     rows = _leaves(body)
     found = body.estimate.rows * PART ** len(rows)
-    return _candidates(rows, 1.0) * CANDIDATE + body.estimate.rows * STORE + asks * (LOOKUP + min(found, 4.0) * RECORD)
+    return (
+        bound_one_by_one(rows, 1.0) * CANDIDATE
+        + body.estimate.rows * STORE
+        + asks * (LOOKUP + min(found, 4.0) * RECORD)
+    )
 
 
 # Positive -------------------------------------------------------------------------------------------------------------
@@ -71,10 +75,10 @@ class Outer:
         rows, results = _leaves(body), body.estimate.rows
         gap = 1.0 / self.effort.n if self.effort.op == "SEQ" else 1.0
         looked = asks * (c.hit + results * gap * c.record)
-        fill = _candidates(rows, 1.0) * c.look + results * c.view
+        fill = bound_one_by_one(rows, 1.0) * c.look + results * c.view
         reached = 1.0 - exp(-min(asks, 50.0))  # of the stream, by any question
         return {
-            "iterative": asks * (len(rows) * c.enter + _candidates(rows, gap) * c.look),
+            "iterative": asks * (len(rows) * c.enter + bound_one_by_one(rows, gap) * c.look),
             "aggressive": fill + looked,
             "passive": reached * fill * 1.05 + looked * 1.05,
             "balanced": reached * fill + looked * 1.1,
@@ -87,12 +91,3 @@ def cheapest(prices: dict[str, float]) -> str:
 
 def _leaves(body: t.Node) -> list[float]:
     return [n.estimate.rows for n in t.positive(body) if isinstance(n, t.Buffer)]
-
-
-def _candidates(rows: list[float], part: float) -> float:
-    """Events looked at to bind leaves one after the other, in a part of a window."""
-    total, product = 0.0, 1.0
-    for k, r in enumerate(rows):
-        product *= max(r * part, 0.01)
-        total += product / factorial(k)
-    return total
