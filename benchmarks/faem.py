@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
-from benchmarks.shapes import SHAPES, Compared, compare, summary, table
+from benchmarks.shapes import SHAPES, Compared, compare, held, summary, table
 from benchmarks.streams import stream
 from benchmarks.workloads import SCHEMA
 
@@ -118,7 +118,11 @@ def main() -> None:
     for e in experiments():
         if not asked.figure or e.figure in asked.figure:
             name = f"{e.figure} {e.label}"
-            one = Compared(**known[name]) if name in known else compare(e.query, SCHEMA, music, asked.budget)
+            if name in known:
+                one = Compared(**known[name])
+            else:
+                one = compare(e.query, SCHEMA, music, asked.budget)
+                one = evolve(one, bytes=held(e.query, SCHEMA, music)) if asked.plot else one
             known[name] = asdict(one)
             found.append((e, one))
             print(f"Fig. {e.figure:<3}{e.label}", flush=True)

@@ -86,23 +86,16 @@ class Plan:
         """The shapes considered for the root operator, cheapest first, with the cost of its joins alone.
 
         The stack, and all binary trees of a SEQ of up to eight components or an AND of up to five. Beyond, the named
-        shapes and the cheapest tree: all are searched, up to ten components of an AND, but not all are kept.
+        shapes and the cheapest tree: all are searched, up to ten components of an AND, but not all are kept. To keep
+        sub-queries apart from the match around, where `nested="auto"` could, is one more.
         """
         return self.considered
 
-    def expected(self, observed: Observed) -> float:
-        """Nanoseconds that the root operator takes for one window length; infinite: who knows."""
-        return float("inf") if self.arranged is None else self.arranged.cost(observed)
-
-    def gain(self, observed: Observed) -> float:
-        """Nanoseconds for one window length that planning again could save; infinite: who knows."""
-        return float("inf") if self.arranged is None else self.arranged.gain(observed)
-
-    def planned_again(self, observed: Observed) -> Plan:
-        """The plan of the same query, from what a run has seen of its events."""
+    def planned_again(self, observed: Observed, best: Arranged | None = None) -> Plan:
+        """The plan of the same query, from what a run has seen of its events; `best`: of its root, if known."""
         from quercus.compiler import plan_again
 
-        return plan_again(self, observed)
+        return plan_again(self, observed, best)
 
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""

@@ -265,6 +265,7 @@ def test_random_plans_add_up(shape: str) -> None:
         assert a.matches == len(plan.run(events).rows()), drawn.query
         assert masked(plan.explain(analyze=events)) == masked(plan.explain(analyze=events))
         mixed = any(n.bound is not None and n.bytes is not None and n.rows and n.note for n in a.nodes.values())
+        mixed = mixed or any(isinstance(n, t.Nest) and n.strategy != "rewrite" for n in t.walk(plan.tree.root))
         assert mixed or total(plan.tree.root, a) == a.compared, f"{drawn.query}\n{plan.explain(analyze=events)}"
 
 

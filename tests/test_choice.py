@@ -13,14 +13,21 @@ from quercus.errors import LimitExceeded
 OUT = Path(__file__).parents[1] / "build" / "choices.txt"
 
 
+WITHIN, WORST = 1.2, 2.0  # the aim: on nine of ten queries, and on all
+DOUBT = 1.15  # from here on a query is measured again, longer: the machine may be busy
+
+
 def best_of(seed: int) -> Compared | None:
-    """A query in all shapes; where the choice looks bad it is measured once more, longer: the machine may be busy."""
+    """A query in all shapes; None: more matches than are worth measuring."""
     one = drawn(seed)
     try:
-        found = compare(one.query, SCHEMA, one.events, budget=0.15, least=3)
-        return found if found.ratio <= 1.2 else compare(one.query, SCHEMA, one.events, budget=0.6, least=6)
-    except LimitExceeded:  # more matches than are worth measuring
+        found = compare(one.query, SCHEMA, one.events, budget=0.2, least=7)
+        for _ in range(3):
+            if found.ratio > DOUBT:
+                found = compare(one.query, SCHEMA, one.events, budget=0.4, least=14, before=found)
+    except LimitExceeded:
         return None
+    return found
 
 
 @pytest.mark.slow
@@ -34,8 +41,8 @@ def test_the_choice_is_near_the_best_shape() -> None:
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(f"{table(sorted(found, key=lambda c: -c.ratio))}\n{summary(found)}\n")
     ratios = [c.ratio for c in found]
-    assert sum(r <= 1.2 for r in ratios) >= 0.9 * len(ratios), summary(found)
-    assert max(ratios) <= 2.0, summary(found)
+    assert sum(r <= WITHIN for r in ratios) >= 0.9 * len(ratios), summary(found)
+    assert max(ratios) <= WORST, summary(found)
 
 
 def test_drawn_queries_are_stable_and_valid() -> None:
@@ -44,4 +51,4 @@ def test_drawn_queries_are_stable_and_valid() -> None:
     assert one.events.equals(two.events)
     found = compare(one.query, SCHEMA, one.events, budget=0.0, least=1)
     assert found.query in table([found])
-    assert "1 queries" in summary([found])
+    assert summary([found]).count("1 queries") == 2

@@ -23,13 +23,14 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[refine.Again]]:
     made: list[refine.Again] = []
     planned = qc.Plan.planned_again
 
-    def keep(plan: qc.Plan, observed: object) -> qc.Plan:
-        again = planned(plan, observed)  # type: ignore[arg-type]
+    def keep(plan: qc.Plan, observed: object, best: object = None) -> qc.Plan:
+        again = planned(plan, observed, best)  # type: ignore[arg-type]
         made.append(refine.Again(again, ""))
         return again
 
     monkeypatch.setattr(refine, "LEAST", -1.0)
     monkeypatch.setattr(refine, "WORTH", -1.0)
+    monkeypatch.setattr(refine, "SAMPLED", -1.0)
     monkeypatch.setattr(refine, "GAIN", -1.0)
     monkeypatch.setattr(refine, "_is_open", lambda root: True)
     monkeypatch.setattr(qc.Plan, "planned_again", keep)
@@ -81,3 +82,35 @@ def test_small_runs_are_left_alone() -> None:
     assert run_and_analyze(plan, skewed(200))[1].again == ""
     chain = qc.compile("PATTERN SEQ(A a, B b, C c) WITHIN 100 ms", SCHEMA)
     assert run_and_analyze(chain, skewed())[1].again == ""
+
+
+def test_what_was_found_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs look at the data, the second more closely; later ones over about as many events do not."""
+    looks: list[float] = []
+    refined = refine.refined
+
+    def count(*args: object) -> refine.Again | None:
+        looks.append(args[-1])  # type: ignore[arg-type]
+        return refined(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(refine, "refined", count)
+    query = "PATTERN SEQ(A a, B b, C c, D d, c.id = d.id, a.x < b.x) WITHIN 200 ms"
+    plan, events = qc.compile(query, SCHEMA), skewed()
+    expected = qc.compile(query, SCHEMA, shape="stack").run(events).rows()
+    assert all(plan.run(events).rows() == expected for _ in range(4))
+    assert looks == [1.0, refine.AGAIN]
+    plan.run(skewed(31_000))
+    assert looks == [1.0, refine.AGAIN]
+    plan.run(skewed(60_000))
+    plan.run(skewed(60_000), limits=qc.Limits(max_state_bytes=1 << 30))
+    assert looks == [1.0, refine.AGAIN, 1.0, 1.0]
+    assert plan == qc.compile(query, SCHEMA)
+
+
+def test_another_stream_does_not_get_a_wrong_answer() -> None:
+    """A plan that was made for other events of the same number still finds what there is."""
+    query = "PATTERN SEQ(A a, B b, C c, c.id = b.id, a.x < b.x) WITHIN 100 ms"
+    plan, one = qc.compile(query, SCHEMA), skewed()
+    other = one.set_column(2, "id", pa.array(np.zeros(len(one), np.int64)))
+    for events in (one, one, other, one):
+        assert plan.run(events).rows() == qc.compile(query, SCHEMA, shape="stack").run(events).rows()

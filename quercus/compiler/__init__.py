@@ -8,8 +8,12 @@ from attrs import evolve
 
 from quercus import plan as plans  # which imports parts of this package: by name, when all of it is there
 from quercus.compiler.aggregates import aggregation
+from quercus.compiler.arrange import Arranged
 from quercus.compiler.bind import bind
-from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
+from quercus.compiler.cost import DEFAULT_WINDOWS
+from quercus.compiler.explain import APART as APART_BY
+from quercus.compiler.explain import FAR
+from quercus.compiler.nested import APART, FLATTENING, PRICED, STRATEGIES
 from quercus.compiler.parse import parse_query
 from quercus.compiler.pipeline import Fired, apply, rewrite
 from quercus.compiler.planner import Built, plan_tree
@@ -22,6 +26,8 @@ from quercus.ir.observed import Observed
 from quercus.schema import Schema
 from quercus.stats import Stats
 
+SURE = 0.25  # of the cost of binding sub-queries with the match around: both estimates may be wrong
+SAVED = 5e6  # nanoseconds that must be saved: to keep a sub-query apart takes some time however few events there are
 SHAPES = ("auto", "left", "right", "bushy", "inner", "stack")
 
 
@@ -68,30 +74,99 @@ def compile(
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
     tree = evolve(tree, aggregation=aggregation(tree, schema))
+    listed = _alternatives(tree, built)
+    if _has_choice(bound, tree, options):
+        apart = _apart(bound, schema, stats, options)
+        taken = stats is not None and _is_cheaper(apart[1], tree)  # defaults say too little
+        listed = _with_apart(listed, apart[1], taken=taken)
+        if taken:
+            query, tree, built, fired = apart
+            tree = evolve(tree, aggregation=aggregation(tree, schema))
+        if apart[1].cost < FAR * tree.cost:  # what is better is for the data to say
+            built = evolve(built, arranged=None)
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
-    return plans.Plan(
-        text, schema, bound, query, tree, fired, _alternatives(tree, built), said, options, built.arranged
-    )
+    return plans.Plan(text, schema, bound, query, tree, fired, listed, said, options, built.arranged)
 
 
-def plan_again(plan: plans.Plan, observed: Observed) -> plans.Plan:
+def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = None) -> plans.Plan:
     """The same query with other trees: what a run has seen of its events decides.
 
-    Whether ORs are distributed is decided again as well.
+    Whether ORs are distributed is decided again as well. Where the root is an operator over leaves without negations,
+    its `best` arrangement is all there is to decide.
     """
-    q, asked = plan.query, plan.options
-    if plan.fired and plan.fired[-1].rule == "distribute_or":
-        q = plan.fired[-1].before
+    q, asked, fired = plan.query, plan.options, plan.fired
+    if best is not None and isinstance(plan.tree.root, t.Stack | t.Join) and not best.arranger.negations:
+        arrangement = best.built()
+        routing = best.arranger.model.routing(sum(c.rows for c in best.arranger.components))
+        tree = evolve(
+            plan.tree,
+            root=arrangement.node,
+            shape=arrangement.shape,  # type: ignore[arg-type]
+            routing=routing,
+            cost=t.total_cost(arrangement.node) + routing,
+        )
+        only = (plans.Alternative(arrangement.chosen, tree.cost, True),)
+        return evolve(plan, tree=tree, considered=only, arranged=arrangement.arranged)
+    choice = plan.arranged is None and _has_choice(plan.bound, plan.tree, asked)
+    if choice:
+        q, fired = rewrite(plan.bound, without=_left_out(asked))
+    elif fired and fired[-1].rule == "distribute_or":
+        q = fired[-1].before
     tree, built = plan_tree(q, plan.schema, None, asked.shape, asked.nested, observed)
-    fired = tuple(f for f in plan.fired if f.rule != "distribute_or")
+    fired = tuple(f for f in fired if f.rule != "distribute_or")
     if "distribute_or" not in asked.without and any(isinstance(e, p.Or) for e in p.walk(q.pattern)):
         other = _distributed(q, plan.schema, None, asked.shape, asked.nested, _left_out(asked), observed)
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", q, other[0]),)
             q, tree, built = other
-    return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
+    listed, arranged = _alternatives(tree, built), built.arranged
+    if choice:
+        apart = _apart(plan.bound, plan.schema, None, asked, observed)
+        taken = _is_cheaper(apart[1], tree, observed)
+        listed, arranged = _with_apart(listed, apart[1], taken=taken), None
+        if taken:
+            q, tree, built, fired = apart
+    return evolve(plan, query=q, tree=tree, fired=fired, considered=listed, arranged=arranged)
+
+
+def _has_choice(bound: p.Query, tree: t.Tree, options: plans.Options) -> bool:
+    """Whether sub-queries could be kept apart from the match around: not where totals go along without listing."""
+    if options.nested != "auto" or options.shape != "auto" or bound.empty is not None:
+        return False
+    running = tree.aggregation is not None and tree.aggregation.strategy == "running"
+    return not running and p.has_sub_query(bound.pattern)
+
+
+def _apart(
+    bound: p.Query, schema: Schema, stats: Stats | None, options: plans.Options, observed: Observed | None = None
+) -> tuple[p.Query, t.Tree, Built, tuple[Fired, ...]]:
+    """The same query with its sub-queries kept apart, each by its cheapest strategy: for the cost to decide."""
+    query, fired = rewrite(bound, without=(*options.without, *FLATTENING))
+    return query, *plan_tree(query, schema, stats, options.shape, PRICED, observed), fired
+
+
+def _with_apart(listed: tuple[plans.Alternative, ...], apart: t.Tree, *, taken: bool) -> tuple[plans.Alternative, ...]:
+    """The alternatives with one more, if there is one: sub-queries apart."""
+    ways = _strategies(apart)
+    if not ways:
+        return listed
+    leaves = sum(n.estimate.cost for n in t.positive(apart.root) if isinstance(n, t.Buffer))
+    one = plans.Alternative(APART_BY + ", ".join(ways), apart.cost - apart.routing - leaves, taken)
+    others = (evolve(a, chosen=a.chosen and not taken) for a in listed)
+    return tuple(sorted((one, *others), key=lambda a: a.cost))
+
+
+def _is_cheaper(apart: t.Tree, tree: t.Tree, observed: Observed | None = None) -> bool:
+    windows = DEFAULT_WINDOWS if observed is None else observed.windows
+    saved = (tree.cost - apart.cost) * windows
+    return bool(_strategies(apart)) and apart.cost < SURE * tree.cost and saved > SAVED
+
+
+def _strategies(apart: t.Tree) -> list[str]:
+    nests = [n for n in t.positive(apart.root) if isinstance(n, t.Nest) and n.strategy != "rewrite"]
+    return list(dict.fromkeys(n.strategy for n in nests))
 
 
 def _left_out(options: plans.Options) -> tuple[str, ...]:

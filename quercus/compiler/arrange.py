@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -34,21 +35,31 @@ class Arrangement:
 class Arranged:
     """An operator over leaves as it was arranged: a tree, or None for the stack. It can be judged again."""
 
-    effort: Effort
+    arranger: Arranger
     tree: shapes.Tree | None
 
-    def cost(self, observed: Observed) -> float:
-        """Nanoseconds for one window length, from what a run has seen."""
-        effort = self.effort.renewed(evolve(self.effort.model, observed=observed))
-        return effort.stack_cost() if self.tree is None else shapes.cost(self.tree, effort.join_cost)
+    def renewed(self, observed: Observed) -> Arranged:
+        """The same arrangement, judged by what a run has seen."""
+        return Arranged(self.arranger.renewed(observed), self.tree)
 
-    def gain(self, observed: Observed) -> float:
-        """How much of that the best arrangement would save."""
-        effort = self.effort.renewed(evolve(self.effort.model, observed=observed))
-        stack = effort.stack_cost()
-        best = shapes.cheapest(effort.op, effort.n, effort.join_cost, effort.least_cost)
-        least = min(stack, shapes.cost(best, effort.join_cost))
-        return (stack if self.tree is None else shapes.cost(self.tree, effort.join_cost)) - least
+    def cost(self, tree: shapes.Tree | None) -> float:
+        """Nanoseconds for one window length."""
+        effort = self.arranger.effort
+        return effort.stack_cost() if tree is None else shapes.cost(tree, effort.join_cost)
+
+    def best(self) -> tuple[Arranged, float]:
+        """The cheapest arrangement, and its cost."""
+        effort = self.arranger.effort
+        tree = shapes.cheapest(effort.op, effort.n, effort.join_cost, effort.least_cost)
+        stack, joined = self.cost(None), self.cost(tree)
+        return Arranged(self.arranger, None if stack <= joined else tree), min(stack, joined)
+
+    def built(self) -> Arrangement:
+        """The arrangement with its nodes, whose leaves say what was seen of them."""
+        a = self.arranger.with_estimates()
+        if self.tree is None:
+            return a.stack(a.effort.stack_cost(), ())
+        return a.join_tree(self.tree, shapes.name_of(self.tree, a.n) or "mixed", ())
 
 
 class Arranger:
@@ -85,6 +96,29 @@ class Arranger:
         """The components that must be bound before something can be tested."""
         taken = {union for union, _ in when}
         return sum(1 << i for i, c in enumerate(self.components) if names & c.variables or taken & c.unions)
+
+    def renewed(self, observed: Observed) -> Arranger:
+        """The same operator over leaves, by what a run has seen of them."""
+        again = copy(self)
+        again._take(self.effort.renewed(evolve(self.model, observed=observed)))
+        return again
+
+    def with_estimates(self) -> Arranger:
+        """Leaves that show what is expected of them."""
+        again, found = copy(self), []
+        for c in self.components:
+            assert isinstance(c.node, t.Buffer)
+            where = c.node.where
+            events = self.model.leaf(c.node.accepts, (k.expr for k in where))[0]
+            shown = t.Estimate(c.rows, self.model.buffer(events, len(where)))
+            found.append(evolve(c, node=evolve(c.node, estimate=shown)))
+        again.components = found
+        return again
+
+    def _take(self, effort: Effort) -> None:
+        self.effort, self.model = effort, effort.model
+        self.components, self.predicates = effort.components, effort.predicates
+        self.rows, self.join_cost = effort.rows, effort.join_cost
 
     # choosing
 
@@ -214,7 +248,7 @@ class Arranger:
     def _kept(self, tree: shapes.Tree | None) -> Arranged | None:
         """What it takes to judge this again; None: there are sub-queries in it, which would have to be judged first."""
         leaves = all(isinstance(c.node, t.Buffer) for c in self.components)
-        return Arranged(self.effort, tree) if leaves else None
+        return Arranged(self, tree) if leaves else None
 
     def _named(self, shape: str) -> str:
         return shape if {c.shape for c in self.components} <= {shape, ANY} else "mixed"

@@ -7,7 +7,7 @@ times the product, each conjunct keeps its selectivity. A Kleene component joins
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import comb, exp, factorial, log2, prod
+from math import comb, factorial, log2, prod
 
 from attrs import field, frozen
 
@@ -176,32 +176,9 @@ class Model:
         """One existence test by index: a search in each leaf."""
         return leaves * self.constants.probe * (1 + 0.1 * log2(2 + inner))
 
-    def grouped(self, inner: float) -> float:
-        """An index by key over a body's events."""
-        return inner * self.constants.group
-
     def searched(self, inner: float, leaves: int) -> float:
         """One existence test by search: until the first match, or through all candidates."""
         return leaves * self.constants.enter + min(inner, 10.0) * self.constants.look
-
-    def views(self, strategy: str, tests: float, inner: float, body: float) -> float:
-        """A sub-query by views: `tests` questions per window to `inner` results, which cost `body` to find once.
-
-        Aggressive keeps all results as they come; passive finds those of a question's interval when it is asked, each
-        part of a window at most once; balanced keeps the events of the sub-query together and finds results when asked.
-        """
-        c = self.constants
-        asked = tests * c.hit * (1 + 0.1 * log2(2 + inner))
-        if strategy == "aggressive":
-            return body + inner * c.view + asked
-        part = 1.0 - exp(-min(tests, 50.0))  # of the stream that any question reaches
-        if strategy == "passive":
-            return part * (body + inner * c.view) + asked * 1.5
-        return part * body + 0.5 * inner * c.view + asked * 1.2
-
-    def running(self, events: float, length: int) -> float:
-        """An aggregate that goes along with the events of `length` components, without any match listed."""
-        return events * self.constants.running * max(length, 1)
 
     def held(self, rows: float, most: float) -> float:
         """Bytes of an internal buffer: a window of composites and a round; `most` is the fullest leaf's window."""

@@ -7,11 +7,14 @@ in every shape, and `[n]` sets are bound event by event.
 
 from __future__ import annotations
 
-from math import exp, log2
+from copy import copy
+from math import exp, factorial, log2, prod
 
 from attrs import frozen
 
-from quercus.compiler import cost
+from quercus.compiler import cost, sifting
+from quercus.compiler.constants import Constants
+from quercus.compiler.sifting import Trial
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 
@@ -61,29 +64,28 @@ class Effort:
 
         `same_key`: the part of pairs that are of one declared key, of which each match is.
         """
-        self.reach, self.key, self.same_key = reach, key, same_key
-        self.op, self.components, self.predicates, self.model = op, components, predicates, model
-        self.negations, self.whole, self.c = negations, whole, model.constants
+        self.reach, self.same_key, self.op, self.negations, self.whole = reach, same_key, op, negations, whole
         self.n = len(components)
         self.full = (1 << self.n) - 1
         self.kleene = sum(1 << i for i, c in enumerate(components) if c.kleene)
         self.plain = self.full & ~self.kleene
         self.counted = [i for i, c in enumerate(components) if c.counted]
         self.open = [i for i, c in enumerate(components) if c.kleene and not c.counted]
-        self.most = max((c.rows for c in components), default=1.0)
+        self.nested = {
+            i: [k.estimate.rows for k in t.positive(c.node) if isinstance(k, t.Buffer)]
+            for i, c in enumerate(components)
+            if isinstance(c.node, t.Nest)
+        }
         found = classes(predicates)
-        self.classes = [(joined, kept) for _, joined, kept in found]
-        self.segments = [(joined, kept) for columns, joined, kept in found if columns <= key]
-        if same_key < 1.0:
-            self.classes.append((self.full, same_key))
-            self.segments.append((self.full, same_key))
+        self._equal = [
+            (joined, columns <= key, [i for i, k in enumerate(predicates) if _in_class(k[0], columns)])
+            for columns, joined, _ in found
+        ]
         self.keyed = {c for columns, _, _ in found if columns <= key for c in columns}
-        self.others = [(needs, kept) for c, needs, kept in predicates if not x.is_equality(c.expr) or c.when]
-        self.tests = [(needs, kept) for c, needs, kept in predicates if not self._holds(c)]
-        self.tested = bool(self.tests or self.classes or negations or self.kleene)
-        self.factors = self._factors()
-        self._rows: dict[int, float] = {}
-        self._kept: dict[int, float] = {}
+        self._others = [i for i, (c, _, _) in enumerate(predicates) if not x.is_equality(c.expr) or c.when]
+        leaves = sifting.single_leaves(c.node for c in components) if predicates else {}
+        self._sieves = [None if self._holds(c) else sifting.sieves_of(c.expr, leaves) for c, _, _ in predicates]
+        self._take(components, predicates, model)
 
     def renewed(self, model: cost.Model) -> Effort:
         """The same components, which are leaves, under another model."""
@@ -92,18 +94,31 @@ class Effort:
             assert isinstance(c.node, t.Buffer)
             rows = model.leaf(c.node.accepts, (k.expr for k in c.node.where))[1]
             components.append(Component(c.node, rows, c.variables, c.shape, c.unions))
-        predicates = [(c, needs, model.selectivity(c.expr)) for c, needs, _ in self.predicates]
-        return Effort(
-            self.op,
-            components,
-            predicates,
-            self.negations,
-            model,
-            self.key,
-            whole=self.whole,
-            reach=self.reach,
-            same_key=self.same_key,
-        )
+        again = copy(self)
+        again._take(components, [(c, needs, model.selectivity(c.expr)) for c, needs, _ in self.predicates], model)
+        return again
+
+    def _take(self, components: list[Component], predicates: list[Tested], model: cost.Model) -> None:
+        """Whatever depends on numbers."""
+        self.components, self.predicates, self.model, self.c = components, predicates, model, model.constants
+        self.most = max((c.rows for c in components), default=1.0)
+        kept = [k for _, _, k in predicates]
+        equal = [(joined, holds, min(kept[i] for i in of)) for joined, holds, of in self._equal]
+        self.classes = [(joined, k) for joined, _, k in equal]
+        self.segments = [(joined, k) for joined, holds, k in equal if holds]
+        if self.same_key < 1.0:
+            self.classes.append((self.full, self.same_key))
+            self.segments.append((self.full, self.same_key))
+        self.others = [(predicates[i][1], kept[i]) for i in self._others]
+        self.tests = [
+            Trial(needs, k, sieves)
+            for (_, needs, k), sieves in zip(predicates, self._sieves, strict=True)
+            if sieves is not None
+        ]
+        self.tested = bool(self.tests or self.classes or self.negations or self.kleene)
+        self.factors = self._factors()
+        self._rows: dict[int, float] = {}
+        self._kept: dict[int, float] = {}
 
     def _holds(self, c: t.Predicate) -> bool:
         """Whether an equality is what the key says, so that it needs no test."""
@@ -156,9 +171,9 @@ class Effort:
     def kept(self, i: int) -> float:
         """The part of a set's elements that pass the conditions on them."""
         part = 1.0
-        for needs, kept in self.tests:
-            if needs >> i & 1 and needs & ~(1 << i):
-                part *= kept
+        for k in self.tests:
+            if k.needs >> i & 1 and k.needs & ~(1 << i):
+                part *= k.kept
         return part
 
     def matches(self) -> float:
@@ -201,18 +216,40 @@ class Effort:
     def _pairs(self, left: int, right: int) -> float:
         """The candidates of a join, where there may be conditions, negations and sets."""
         c, both = self.c, left | right
-        crossing = [k for k in self.tests if k[0] & both == k[0] and k[0] & left and k[0] & right]
+        crossing = [k for k in self.tests if k.needs & both == k.needs and k.needs & left and k.needs & right]
         ordered = self.op == "SEQ"
         work = (self.rows(right) if ordered else self.rows(left) + self.rows(right)) * c.drive
         refused = self.refusing(left, right)
-        if ordered and not crossing and not refused and (both != self.plain or not self.kleene):
-            each = c.take
-        else:
-            each = c.meet + (c.test * _tried(crossing) if crossing else 0.0)
-        work += self.candidates(left, right, self.classes) * each + refused
-        if any(k not in self.segments and k[0] & left and k[0] & right for k in self.classes):
+        candidates = self.candidates(left, right, self.classes)
+        hashed = any(k not in self.segments and k[0] & left and k[0] & right for k in self.classes)
+        if hashed:
             work += (self.rows(left) + self.rows(right)) * c.hash
-        return work
+        if ordered and not crossing and not refused and (both != self.plain or not self.kleene):
+            return work + candidates * c.take
+        each = (self._chase(left, right) if hashed else c.meet) + (c.test * _tried(crossing) if crossing else 0.0)
+        if hashed or not crossing:
+            return work + candidates * each + refused
+        if ordered:
+            return work + self._met(left, right, candidates, crossing, each) + refused
+        work += self._met(left, right, candidates / 2, crossing, each)
+        return work + self._met(right, left, candidates / 2, crossing, each) + refused
+
+    def _chase(self, left: int, right: int) -> float:
+        """What a candidate costs that a hash leads to: near, or in an internal buffer that no cache holds."""
+        looked = (left,) if self.op == "SEQ" else (left, right)
+        far = any(k & k - 1 and self.model.held(self.rows(k), self.most) > cost.CACHE_BYTES for k in looked)
+        return self.c.chase + (self.c.far if far else 0.0)
+
+    def _met(self, of: int, by: int, candidates: float, crossing: list[Trial], each: float) -> float:
+        """Candidates of one side, which the other looks through: sifted, if it is a leaf."""
+        i = of.bit_length() - 1
+        kept = [k.kept for k in crossing if i in k.sieves] if of == 1 << i else []
+        ranges = self.rows(by)
+        part = sifting.share(candidates / ranges) if kept and ranges > 0 else 0.0
+        if not part:
+            return candidates * each
+        work = sifting.sifted(self.c, ranges * part, candidates * part, kept)
+        return work + candidates * (1 - part + part * prod(kept)) * each
 
     def _after(self, mask: int) -> float:
         """What the composites of a join cost when they are there: kept, or completed to matches."""
@@ -251,7 +288,7 @@ class Effort:
         passing = sum(k.rows for k in self.components if not k.kleene)
         work = rows * slots * c.bind + passing * c.advance + self.groups() * c.grove
         if self.kleene:
-            return work + self._levels(self.counted, self.plain) + self._sets() + self.matches() * c.sort
+            return work + self.levels(self.counted, self.plain) + self._sets() + self.matches() * c.sort
         work += rows * slots * c.emit
         if self.op != "SEQ":
             return work + rows * c.sort
@@ -309,58 +346,69 @@ class Effort:
         fixed = [i for i in range(self.n) if i not in self.open]
         if self.op == "SEQ" and len(fixed) > 1 and not self.trail:
             fixed = [fixed[-1], *fixed[:-1]]
-        work = self._levels(fixed, 0) + self.groups() * c.segment
+        work = self.levels(fixed, 0) + self.groups() * c.segment
         if self.chain or self.trail:
             work += sum(self.components[i].rows for i in fixed) * c.point * 2
         if self.kleene:
             work += self._sets()
         found = self.matches()
         if self.kleene or not self.chain:
-            in_order = self.trail or (self.op == "SEQ" and self.n - 1 not in self.open)
+            in_order = self.trail or (self.op == "SEQ" and self.n - 1 not in self.open and not self.counted)
             work += 0.0 if self.trail else found * (c.check if in_order else c.sort)
         return work
 
-    def _levels(self, order: list[int], bound: int) -> float:
+    def levels(self, order: list[int], bound: int) -> float:
         """Binding components one after the other, beside those that are bound already."""
         c, work = self.c, 0.0
         chain, trail = (self.chain or self.trail) and not bound, self.trail and not bound
         rows, slots = self.rows(bound) if bound else 1.0, bound.bit_count()
         ranges = self.whole and not self.open and not bound
+        spared_by: list[tuple[float, int]] = []
         for place, i in enumerate(order):
             last = place == len(order) - 1
             after = bound | 1 << i
-            tests = [kept for needs, kept in self.tests if needs & after == needs and needs >> i & 1]
+            tests = [k for k in self.tests if k.needs & after == k.needs and k.needs >> i & 1]
+            said = sifting.implied(i, bound, self.tests) if bound and len(self.tests) > 1 else None
+            spared_by = [*spared_by, said] if said is not None else spared_by
             refused = self._refused_at(i, after, chain=chain)
             spared = min((k for joined, k in self.segments if joined & bound and joined >> i & 1), default=1.0)
             for taken in range(self.components[i].counted or 1):
                 candidates = rows * self.components[i].rows * self._ordered(slots, taken) * spared
+                kept = [k.kept for k in tests if i in k.sieves] + ([said[0]] if said is not None else [])
                 free = not tests and not refused
-                if trail or (not slots and not bound):
+                part = sifting.share(candidates / rows) if kept and slots and rows > 0 else 0.0
+                work += sifting.sifted(c, rows * part, candidates * part, kept) if part else 0.0
+                single, looked = candidates * (1 - part), candidates * part * prod(kept)
+                if i in self.nested:
+                    work += rows * _events(self.nested[i], self._ordered(slots), c)
+                elif trail or (not slots and not bound):
                     work += candidates * (c.look if not chain else c.open)
-                elif last and free and ranges and not self.counted:
+                elif last and free and ranges and not self.counted and not (chain and self.limited):
                     work += candidates * c.pair * (slots + 1) / 2 + (0.0 if chain else rows * c.enter)
                 elif chain and free and ranges and place == len(order) - 2 and self._is_free(order[-1], after):
                     work += candidates * c.open
                 else:
-                    work += candidates * c.follow if chain else rows * c.enter + candidates * c.look
+                    work += (single + looked) * (c.follow if chain else c.look) + (0.0 if chain else rows * c.enter)
                     if last and ranges:
-                        work += candidates * c.emit * (slots + 1)
+                        work += candidates * prod(k.kept for k in tests) * c.emit * (slots + 1)
                 tried, rest = 0.0, 1.0
-                for kept in tests:
-                    tried, rest = tried + rest, rest * kept
-                work += candidates * tried * c.test + candidates * rest * refused
+                for k in tests:
+                    tried, rest = tried + rest, rest * k.kept
+                work += (single * tried + looked * sum(i not in k.sieves for k in tests)) * c.test
+                work += candidates * rest * refused
                 slots += 1
                 rows = candidates * rest
             bound = after
             if not any(self.components[j].counted for j in order):
                 rows = self.rows(bound)
+            rows *= prod(k for k, needs in spared_by if needs & bound != needs)
         return work
 
     def _is_free(self, i: int, bound: int) -> bool:
         """Whether binding a component last tests nothing."""
         after = bound | 1 << i
-        tested = any(needs & after == needs and needs >> i & 1 for needs, _ in self.tests)
-        return not tested and self._refused_at(i, after, chain=True) == 0.0
+        tested = any(k.needs & after == k.needs and k.needs >> i & 1 for k in self.tests)
+        return not tested and not self.limited and self._refused_at(i, after, chain=True) == 0.0
 
     def _refused_at(self, i: int, after: int, *, chain: bool) -> float:
         """What the negations cost, for one candidate, that are tested when a component is bound.
@@ -370,9 +418,15 @@ class Effort:
         here = [(g, needs) for g, needs in self.negations if needs & after == needs and needs >> i & 1]
         return sum(g.estimate.cost for g, needs in here if not (chain and self._is_pointer(g, needs)))
 
+    @property
+    def limited(self) -> bool:
+        """Whether a negation stands before the last component of a chain: then no range goes out as a whole."""
+        return any(needs == 3 << (self.n - 2) and self._is_pointer(g, needs) for g, needs in self.negations)
+
     def _is_pointer(self, g: t.Negation, needs: int) -> bool:
         low = (needs & -needs).bit_length() - 1
-        return g.strategy == "index" and needs == 3 << low and not needs & self.kleene
+        near = needs == 3 << low and not needs & self.kleene
+        return near and g.strategy == "index" and _is_unconditional(g.body)
 
     # sets
 
@@ -395,17 +449,50 @@ class Effort:
         return rows * work + written
 
 
+def _is_unconditional(body: t.Node) -> bool:
+    """Whether nothing but order ties the leaves of a body to each other."""
+    for n in t.positive(body):
+        if isinstance(n, t.Join) and (n.equal or n.where):
+            return False
+        if isinstance(n, t.Stack) and any(s.equal or s.where or s.negations for s in n.steps):
+            return False
+        if not isinstance(n, t.Buffer | t.Join | t.Stack | t.Nest):
+            return False
+    return True
+
+
+def _events(rows: list[float], part: float, c: Constants) -> float:
+    """Binding the events of a sub-query one by one, in a part of a window."""
+    return len(rows) * c.enter + bound_one_by_one(rows, part) * c.look
+
+
+def bound_one_by_one(rows: list[float], part: float) -> float:
+    """Events looked at to bind leaves one after the other, in a part of a window."""
+    total, product = 0.0, 1.0
+    for k, r in enumerate(rows):
+        product *= max(r * part, 0.01)
+        total += product / factorial(k)
+    return total
+
+
 def _meets(needs: int, both: int, left: int, right: int) -> bool:
     """Whether what is needed comes together at a join, and not below it."""
     return needs & both == needs and needs & left != needs and needs & right != needs
 
 
-def _tried(tests: list[tuple[int, float]]) -> float:
+def _tried(tests: list[Trial]) -> float:
     """How many of some tests are made on a candidate: the first that fails ends it."""
     tried, rest = 0.0, 1.0
-    for _, kept in sorted(tests, key=lambda k: k[1]):
-        tried, rest = tried + rest, rest * kept
+    for k in sorted(tests, key=lambda k: k.kept):
+        tried, rest = tried + rest, rest * k.kept
     return tried
+
+
+def _in_class(c: t.Predicate, columns: set[x.Expr]) -> bool:
+    if not x.is_equality(c.expr) or c.when:
+        return False
+    assert isinstance(c.expr, x.Compare)
+    return c.expr.left in columns
 
 
 def classes(predicates: list[Tested]) -> list[tuple[set[x.Expr], int, float]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 MOST_BRANCHES = 24
+APART = "sub-queries by "  # how an alternative begins that keeps them apart
+FAR = 4.0  # times the cost of what was chosen: who costs more was never in question
 MOST_TEXT = 4_000
 
 
@@ -35,6 +37,7 @@ def explain(plan: Plan, *, verbose: bool = False, analysis: Analysis | None = No
         out.append("  " + (", ".join(dict.fromkeys(f.rule for f in plan.fired)) or "none fired"))
     out += ["", "plan"]
     out += [f"  {name:<12}{value}" for name, value in facts(plan.tree, unit)]
+    out += [f"  {'sub-queries':<12}{line}" for line in _apart(plan)]
     for warning in plan.warnings:
         out.append(f"  {'warning':<12}{warning}")
     out += ["", "tree"]
@@ -43,6 +46,21 @@ def explain(plan: Plan, *, verbose: bool = False, analysis: Analysis | None = No
         out += ["", "run"]
         out += [f"  {name:<14}{value}" for name, value in run_facts(analysis, plan.tree.cost)]
     return "\n".join(out)
+
+
+def _apart(plan: Plan) -> Iterator[str]:
+    """Whether sub-queries are kept apart from the match around, where that is not out of the question."""
+    listed = plan.alternatives()
+    apart = next((a for a in listed if a.shape.startswith(APART)), None)
+    if apart is None:
+        return
+    way = apart.shape.removeprefix(APART)
+    if apart.chosen:
+        yield f"apart, by {way}: cost {number(apart.cost)}"
+        return
+    own = next(a.cost for a in listed if a.chosen)
+    if apart.cost < FAR * own:
+        yield f"bound with the match around: cost {number(own)}; apart, by {way}, {number(apart.cost)}"
 
 
 def cut(line: str) -> str:

@@ -75,7 +75,7 @@ def plan_tree(
         built = Built(t.Empty(q.empty, t.Estimate()), 0.0, "stack")
     else:
         built = planner.root(q.pattern, q.where, (), postpone=())
-        built = evolve(built, node=settle(built.node, nested))
+        built = evolve(built, node=settle(built.node, nested, planner.model))
     purge = f"events older than {text.window(q.window)} before the newest"
     tree = t.Tree(
         root=built.node,

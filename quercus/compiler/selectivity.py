@@ -1,7 +1,7 @@
 """The part of candidates that pass a condition, from how the values of attributes are spread.
 
-A spread is some values with weights: what is common by itself, the rest as points between quantiles. A comparison of
-two spreads compares all their points.
+A spread is some ranges with weights: from quantile to quantile, or single values where there are few. A comparison of
+two spreads compares all their ranges.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ Types = Mapping[str, tuple[str, ...]]  # the event types of each variable
 
 @frozen(eq=False)
 class Spread:
-    """Numbers with weights that add up to the part that is not null."""
+    """Ranges, over each of which values are even, with weights that add up to the part that is not null."""
 
-    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
     weights: NDArray[np.float64]
 
 
@@ -49,12 +50,25 @@ def compared(e: x.Compare, stats: Stats, types: Types) -> float | None:
     left, right = spread(e.left, stats, types), spread(e.right, stats, types)
     if left is None or right is None:
         return None
-    a, b = left.values[:, None], right.values[None, :]
-    less = (a < b) + 0.5 * (a == b)
-    part = float((less * left.weights[:, None] * right.weights[None, :]).sum())
+    part = float((_less(left, right) * left.weights[:, None] * right.weights[None, :]).sum())
     if e.op in (">", ">="):
         part = _there(e, stats, types) - part
     return min(1.0, max(part, NEVER))
+
+
+def _less(left: Spread, right: Spread) -> NDArray[np.float64]:
+    """How often a value of each range on the left is less than one of each range on the right."""
+    a, top, b, end = left.low[:, None], left.high[:, None], right.low[None, :], right.high[None, :]
+    width, other = top - a, end - b
+    thin, narrow = np.maximum(width, 1e-300), np.maximum(other, 1e-300)
+
+    def below(t: Any) -> Any:
+        """What lies below all numbers up to t, added up."""
+        return (np.clip(t, a, top) - a) ** 2 / (2 * thin) + np.maximum(t - top, 0.0)
+
+    single = np.where(width > 0, np.clip((b - a) / thin, 0.0, 1.0), (a < b) + 0.5 * (a == b))
+    found: NDArray[np.float64] = np.where(other > 0, (below(end) - below(b)) / narrow, single)
+    return np.clip(found, 0.0, 1.0)
 
 
 def _there(e: x.Compare, stats: Stats, types: Types) -> float:
@@ -118,17 +132,17 @@ def spread(e: x.Expr, stats: Stats, types: Types) -> Spread | None:
         case x.Const():
             if isinstance(e.value, bool) or not isinstance(e.value, int | float):
                 return None
-            return Spread(np.array([float(e.value)]), np.ones(1))
+            one = np.array([float(e.value)])
+            return Spread(one, one, np.ones(1))
         case x.Column():
             parts = [(w, p) for w, a in known(e, stats, types) if (p := _points(a)) is not None]
             if not parts:
                 return None
-            return Spread(
-                np.concatenate([p.values for _, p in parts]), np.concatenate([w * p.weights for w, p in parts])
-            )
+            low, high = (np.concatenate([getattr(p, end) for _, p in parts]) for end in ("low", "high"))
+            return Spread(low, high, np.concatenate([w * p.weights for w, p in parts]))
         case x.Negative():
             of = spread(e.value, stats, types)
-            return None if of is None else Spread(-of.values, of.weights)
+            return None if of is None else Spread(-of.high, -of.low, of.weights)
         case x.Arithmetic():
             return _arithmetic(e, stats, types)
         case _:
@@ -137,23 +151,28 @@ def spread(e: x.Expr, stats: Stats, types: Types) -> Spread | None:
 
 def _arithmetic(e: x.Arithmetic, stats: Stats, types: Types) -> Spread | None:
     left, right = spread(e.left, stats, types), spread(e.right, stats, types)
-    if left is None or right is None or (len(left.values) > 1 and len(right.values) > 1):
+    if left is None or right is None or (len(left.low) > 1 and len(right.low) > 1):
         return None
+    do: Any = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod}[e.op]
     with np.errstate(all="ignore"):
-        a, b = left.values, right.values
-        found: Any = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod}[e.op](a, b)
+        if e.op == "%":  # no range stays one
+            middle = do((left.low + left.high) / 2, (right.low + right.high) / 2)
+            ends = [middle, middle]
+        else:
+            ends = [do(left.low, right.low), do(left.high, right.high), do(left.low, right.high)]
+    low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
     weights = left.weights * right.weights
-    return Spread(found, weights) if np.isfinite(found).all() else None
+    return Spread(low, high, weights) if np.isfinite(low).all() and np.isfinite(high).all() else None
 
 
 def _points(a: Attribute) -> Spread | None:
-    """What is common by itself, the rest in the middle of each step between quantiles."""
+    """What is common by itself, where that is all there is; else the steps between quantiles."""
     if not a.quantiles:
         return None
     borders = np.array(a.quantiles)
-    middles = (borders[1:] + borders[:-1]) / 2 if len(borders) > 1 else borders
+    low, high = (borders[:-1], borders[1:]) if len(borders) > 1 else (borders, borders)
     common = [(float(v), p) for v, p in a.common if not isinstance(v, str | bool)]
     if a.distinct <= len(common):
-        values, weights = [v for v, _ in common], [p for _, p in common]
-        return Spread(np.array(values), np.array(weights) * (1 - a.nulls))
-    return Spread(middles, np.full(len(middles), (1 - a.nulls) / len(middles)))
+        values, weights = np.array([v for v, _ in common]), np.array([p for _, p in common])
+        return Spread(values, values, weights * (1 - a.nulls))
+    return Spread(low, high, np.full(len(low), (1 - a.nulls) / len(low)))

@@ -210,6 +210,13 @@ def leaves(p: Pattern, *, negated: bool = False) -> Iterator[Leaf | Kleene]:
                 yield from leaves(c, negated=negated)
 
 
+def has_sub_query(p: Pattern) -> bool:
+    """Whether an operator stands directly in another one, and is not negated."""
+    if isinstance(p, Seq | And) and any(isinstance(c, Seq | And) for c in p.parts):
+        return True
+    return not isinstance(p, Not) and any(has_sub_query(c) for c in parts(p))
+
+
 def positive_variables(p: Pattern) -> frozenset[str]:
     return frozenset(x.var for x in leaves(p))
 

@@ -1,8 +1,11 @@
 """Planning again from the data: once events are routed, their numbers are known, and conditions can be tried on some.
 
 A plan that was compiled without statistics rests on defaults. Before it runs, the leaf buffers say how many events each
-leaf has, and a sample of pairs says what passes a condition. If the run will take long enough to be worth it, every
-operator is arranged again.
+leaf has. If the run will take long enough to be worth it, every operator is arranged again; if it will take longer
+still, a sample of pairs says before what passes a condition.
+
+What was found is remembered with the plan. A plan that runs a second time over about as many events is likely to run
+again, so that it is looked at more closely then; from the third time on nothing is looked at.
 """
 
 from __future__ import annotations
@@ -27,12 +30,15 @@ from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
-LEAST = 4e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
-WORTH = 1.5e6  # nanoseconds that a plan is expected to take, from which looking at samples costs little beside it
-GAIN = 5e5  # nanoseconds that another plan must be expected to save
+LEAST = 3e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
+WORTH = 1.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
+SAMPLED = 5e6  # ... from which looking at samples does
+GAIN = 3e5  # nanoseconds that another plan must be expected to save
+AGAIN = 0.05  # of all these, when the plan runs for the second time
+ALIKE = 1.25  # times as many events of each leaf, or as few, are as many as before
 EACH = 6.0  # of them for a candidate of a stack
 SAMPLE = 512  # pairs that a condition is tried on
-VALUES = 2_048  # events of each side whose values are counted for an equality
+VALUES = 512  # events of each side whose values are counted for an equality
 NEAR = 1.25  # an order that departs from chance by less is chance
 MOST_BYTES = float(1 << 30)  # what a tree may be expected to hold
 
@@ -47,33 +53,81 @@ class Again:
     note: str
 
 
-def refined(
+@frozen
+class Remembered:
+    """What was planned for so many events of each leaf, after so many runs."""
+
+    sizes: tuple[float, ...]
+    limit: int | None
+    runs: int
+    again: Again | None
+
+    def is_alike(self, sizes: tuple[float, ...], limit: int | None) -> bool:
+        near = all(a <= ALIKE * b + 8 and b <= ALIKE * a + 8 for a, b in zip(self.sizes, sizes, strict=True))
+        return near and self.limit == limit
+
+
+def remembered(
     plan: Plan, stream: Events, wanted: list[BufferSpec], data: list[BufferData], limits: Limits
 ) -> Again | None:
-    """The plan for these events; None: it was not left to the planner, or there is too little to gain."""
+    """The plan for these events, as `refined` gives it, or gave it for others like them."""
+    if plan.options.shape != "auto" or plan.options.stats is not None:
+        return None
+    sizes = (_windows(plan, stream), *(float(len(b.row)) for b in data))
+    before: Remembered | None = plan.made.get("refined")
+    alike = before is not None and before.is_alike(sizes, limits.max_state_bytes)
+    if alike and before is not None and before.runs > 1:
+        return before.again
+    runs, eager = (2, AGAIN) if alike else (1, 1.0)
+    again = refined(plan, stream, wanted, data, limits, eager)
+    plan.made["refined"] = Remembered(sizes, limits.max_state_bytes, runs, again)
+    return again
+
+
+def refined(
+    plan: Plan,
+    stream: Events,
+    wanted: list[BufferSpec],
+    data: list[BufferData],
+    limits: Limits,
+    eager: float = 1.0,
+) -> Again | None:
+    """The plan for these events; None: it was not left to the planner, or there is too little to gain.
+
+    `eager`: as a part of what is usual, what a run must take to be worth a look.
+    """
     if plan.options.shape != "auto" or plan.options.stats is not None:
         return None
     windows = _windows(plan, stream)
     sizes = {spec: len(b.row) for spec, b in zip(wanted, data, strict=True)}
     keys = _keys(data)
-    if not _is_open(plan.tree.root) or _expected(plan.tree, sizes, windows, keys) < (
-        LEAST if plan.arranged is not None else WORTH
-    ):
+    at_a_glance = _expected(plan.tree, sizes, windows, keys) if _is_open(plan.tree.root) else 0.0
+    if at_a_glance < eager * (LEAST if plan.arranged is not None else SAMPLED):
         return None
     allowed = MOST_BYTES if limits.max_state_bytes is None else min(MOST_BYTES, limits.max_state_bytes / 4)
     leaves = {(spec.accepts, spec.local): n / windows for spec, n in sizes.items()}
     declared = keys if plan.tree.partition_by else 1.0
-    counted = Observed(leaves, len(stream) / windows, {}, {}, windows, declared, allowed)
-    if plan.expected(counted) * windows < WORTH:
-        return None
-    sample = Sample(plan, stream, wanted, data, windows)
-    observed = evolve(counted, selectivity=sample.selectivities(), order=sample.orders())
-    tried = len(observed.selectivity)
+    observed = Observed(leaves, len(stream) / windows, {}, {}, windows, declared, allowed)
     said = f"{sum(sizes.values()):,} events in {len(sizes)} buffers"
-    said += f", {tried} conditions tried on samples" if tried else ""
-    if plan.gain(observed) * windows < GAIN:
-        return Again(plan, f"{said}: the same")
-    again = plan.planned_again(observed)
+    sample = Sample(plan, stream, wanted, data, windows)
+    observed = evolve(observed, selectivity=sample.selectivities(equal=True))
+    arranged = None if plan.arranged is None else plan.arranged.renewed(observed)
+    takes = float("inf") if arranged is None else arranged.cost(arranged.tree) * windows
+    if takes < eager * WORTH:
+        return None
+    if takes >= eager * SAMPLED:
+        tried = {**observed.selectivity, **sample.selectivities(equal=False)}
+        observed = evolve(observed, selectivity=tried, order=sample.orders())
+        if arranged is not None:
+            arranged = arranged.renewed(observed)
+            takes = arranged.cost(arranged.tree) * windows
+    said += f", {len(observed.selectivity)} conditions tried on samples" if observed.selectivity else ""
+    best = None
+    if arranged is not None:
+        best, least = arranged.best()
+        if takes - least * windows < eager * GAIN:
+            return Again(plan, f"{said}: the same")
+    again = plan.planned_again(observed, best)
     same = "the same" if again.tree.shape == plan.tree.shape else f"{again.tree.shape} instead of {plan.tree.shape}"
     return Again(again, f"{said}: {same}")
 
@@ -83,7 +137,7 @@ def _is_open(root: t.Node) -> bool:
     if not isinstance(root, t.Stack) or root.op != "SEQ":
         return True
     return any(
-        s.equal or s.where or not isinstance(s.component, t.Buffer) or (s.component.kleene and s.component.most)
+        s.equal or s.where or s.negations or not isinstance(s.component, t.Buffer) or s.component.most not in (None, 1)
         for s in root.steps
     )
 
@@ -166,11 +220,10 @@ class Sample:
         for n in t.positive(plan.tree.root):
             if isinstance(n, t.Buffer):
                 self.buffers.setdefault(n.var, data[place[spec_of(n, plan.tree)]])
-        self.random = np.random.Generator(np.random.PCG64(1))
         self.keyed = any(b.codes is not None or b.starts is not None for b in data)
 
-    def selectivities(self) -> dict[x.Expr, float]:
-        """The part of pairs that pass, of each condition on two variables."""
+    def selectivities(self, *, equal: bool) -> dict[x.Expr, float]:
+        """The part of pairs that pass, of each condition on two variables: of equalities, or of the others."""
         found: dict[x.Expr, float] = {}
         for n in t.positive(self.plan.tree.root):
             if isinstance(n, t.Join):
@@ -182,8 +235,8 @@ class Sample:
             for c in here:
                 names = x.variables(c.expr)
                 there = all(v in self.buffers and len(self.buffers[v].row) for v in names)
-                if len(names) == 2 and there and is_local(c.expr):
-                    found[c.expr] = self._equality(c.expr) if x.is_equality(c.expr) else self._pairs(c.expr)
+                if len(names) == 2 and there and is_local(c.expr) and x.is_equality(c.expr) is equal:
+                    found[c.expr] = self._equality(c.expr) if equal else self._pairs(c.expr)
         return found
 
     def _equality(self, e: x.Expr) -> float:
@@ -203,10 +256,8 @@ class Sample:
             others = b.cast(b.type.value_type).value_counts().to_pylist()
             pairs = sum(counts.get(v["values"], 0) * v["counts"] for v in others if v["values"] is not None)
         else:
-            left, count = np.unique(a[valid_a], return_counts=True)
-            right, other = np.unique(b[valid_b], return_counts=True)
-            _, at, to = np.intersect1d(left, right, assume_unique=True, return_indices=True)
-            pairs = int(count[at] @ other[to])
+            left, right = a[valid_a], np.sort(b[valid_b])
+            pairs = int((right.searchsorted(left, "right") - right.searchsorted(left, "left")).sum())
         return float(max(pairs, 0.5) / max(n * m, 1))
 
     def _pairs(self, e: x.Expr) -> float:
@@ -215,7 +266,7 @@ class Sample:
         a, b = self.buffers[first], self.buffers[second]
         rows_a = _some(a.row, SAMPLE)
         if self.keyed or self.plan.tree.window.kind == "count":
-            places = self.random.integers(0, len(b.row), len(rows_a))
+            places = (_even(len(rows_a)) * len(b.row)).astype(np.int64)
         else:
             ts, size = self.stream.ts[rows_a], self.plan.tree.window.size
             low, high = np.searchsorted(b.ts, ts - size), np.searchsorted(b.ts, ts + size, "right")
@@ -223,7 +274,7 @@ class Sample:
             if not near.any():
                 return 0.5
             rows_a, low, high = rows_a[near], low[near], high[near]
-            places = low + (self.random.random(len(low)) * (high - low)).astype(np.int64)
+            places = low + (_even(len(low)) * (high - low)).astype(np.int64)
         rows = {first: rows_a, second: b.row[places]}
         good = true_mask(e, lambda k: self.stream.values(k.attr, rows[k.var]), len(rows_a))
         return (float(good.sum()) + 0.25) / (len(good) + 0.5)
@@ -240,6 +291,12 @@ class Sample:
             if not 1 / NEAR < factor < NEAR:
                 found[first, second] = factor
         return found
+
+
+def _even(n: int) -> NDArray[np.float64]:
+    """Numbers from 0 up to 1 that are evenly spread, and in no order."""
+    found: NDArray[np.float64] = np.modf(np.arange(1, n + 1) * 0.6180339887498949)[0]
+    return found
 
 
 def _keys(data: list[BufferData]) -> float:

@@ -20,7 +20,7 @@ from quercus.backends.local.joins import Measured
 from quercus.backends.local.outputs import Answer
 from quercus.backends.local.pool import shared
 from quercus.backends.local.program import Compiler
-from quercus.backends.local.refine import refined
+from quercus.backends.local.refine import refined, remembered
 from quercus.backends.local.specs import BufferSpec, FlatSpec, Sets
 from quercus.backends.local.threads import Matchers
 from quercus.backends.local.trace import Trace
@@ -109,7 +109,7 @@ def find(
         lap("route")
         source = BufferSource(stream, tree, wanted, routed)
         lap("buffers")
-        again = refined(plan, stream, wanted, source.data, limits)
+        again = (remembered if trace is None else refined)(plan, stream, wanted, source.data, limits)
         if again is not None:
             if again.plan is not plan:
                 flats, wanted, tree = _planned_again(again.plan, wanted, source) or (flats, wanted, tree)
