@@ -50,17 +50,23 @@ cdef int64_t floor_of(Machine* m, Sub* sub, int64_t hi, int64_t at_) noexcept no
 cdef int part_of(Machine* m, Sub* sub, Part** out) noexcept nogil:
     """The part of a view for the match at hand. 0: a value is null, which equals nothing."""
     cdef int64_t key[9]
-    cdef int n = 1 + sub.tie_slots.n, i
-    cdef uint64_t h
-    cdef Part* part
-    if n == 1 and sub.n_parts and sub.parts[0].key[0] == m.segment:
+    cdef int i
+    if sub.tie_slots.n == 0 and sub.n_parts and sub.parts[0].key[0] == m.segment:
         out[0] = &sub.parts[0]
         return 1
     key[0] = m.segment
-    h = mixed(0, m.segment)
-    for i in range(1, n):
-        if not value(&m.cols[sub.tie_cols.v[i - 1]], bound_at(m, sub.tie_slots.v[i - 1]), &key[i]):
+    for i in range(sub.tie_slots.n):
+        if not value(&m.cols[sub.tie_cols.v[i]], bound_at(m, sub.tie_slots.v[i]), &key[1 + i]):
             return 0
+    return part_with(m, sub, key, out)
+
+
+cdef int part_with(Machine* m, Sub* sub, const int64_t* key, Part** out) noexcept nogil:
+    """The part of a segment and some values; made if it is not there."""
+    cdef int n = 1 + sub.tie_slots.n, i
+    cdef uint64_t h = 0
+    cdef Part* part
+    for i in range(n):
         h = mixed(h, key[i])
     if 2 * (sub.n_parts + 1) > sub.mask and rehash(sub, n):
         return -5
@@ -145,17 +151,19 @@ cdef void drop_part(Machine* m, Sub* sub, Part* part) noexcept nogil:
 cdef void forget_views(Machine* m) noexcept nogil:
     """The events have changed: what was found among them goes."""
     cdef int i
-    cdef Py_ssize_t j
-    cdef Sub* sub
     for i in range(m.n_subs):
-        sub = &m.subs[i]
-        sub.floor_of, sub.left = INT64_MIN, INT64_MIN
-        if sub.n_parts:
-            for j in range(sub.n_parts):
-                drop_part(m, sub, &sub.parts[j])
-            sub.n_parts = 0
-            memset(sub.table, 0, (sub.mask + 1) * sizeof(int64_t))
-            sub.sweep = 0
+        forget_view(m, &m.subs[i])
+
+
+cdef void forget_view(Machine* m, Sub* sub) noexcept nogil:
+    cdef Py_ssize_t j
+    sub.floor_of, sub.left = INT64_MIN, INT64_MIN
+    if sub.n_parts:
+        for j in range(sub.n_parts):
+            drop_part(m, sub, &sub.parts[j])
+        sub.n_parts = 0
+        memset(sub.table, 0, (sub.mask + 1) * sizeof(int64_t))
+        sub.sweep = 0
 
 
 cdef int sweep(Machine* m, Sub* sub, int64_t floor_) noexcept nogil:

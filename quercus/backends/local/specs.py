@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.exists import Method
+from quercus.ir.flat import Flat
 
 # When existence indexes that must be built are: never; once searches have cost as much; at the first test.
 NEVER, PAID, AT_ONCE = 0, 1, 2
@@ -135,6 +136,8 @@ class SubSpec:
     loose: bool = False  # in no order with all that is bound before
     flags: bool = False  # only whether an interval is empty is kept
     source: t.Nest | t.Negation | None = None  # of the plan
+    kept: Flat | None = None  # what its results are
+    tied: list[x.Expr] = field(factory=list)  # the values of `ties`
 
 
 @define
