@@ -33,6 +33,7 @@ QUERIES = {
     "a level in a negated one": "SEQ(A a, !SEQ(B b, SEQ(C c, D d, c.v < d.v), E e), D g, A h) WITHIN 30",
     "events": "SEQ(A a, SEQ(B b, C c), D d) WITHIN 30 EVENTS",
     "held back": "SEQ(A a, SEQ(B b, C c), D d, !E e) WITHIN 20",
+    "a window of its own": "SEQ(A a, SEQ(B b, C c) WITHIN 5, D d, !E e) WITHIN 20",
 }
 
 

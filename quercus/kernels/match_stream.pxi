@@ -389,6 +389,7 @@ cdef class StreamMatcher(Matcher):
             if s.runs[self.m.slot_buf[f.levels[i].slot]].lo == s.runs[self.m.slot_buf[f.levels[i].slot]].hi:
                 return 0
         self._point(s)
+        forget_scopes(&self.m)
         if self.own_positions:
             self.m.before.pos = s.next_before
             if self.m.now.pos != INT64_MAX:

@@ -153,10 +153,14 @@ class JumpSpec:
 
 @define
 class EndSpec:
-    """Of `latest`: an alternative that binds the last event first, and the key of that event."""
+    """Of `latest`: an alternative that binds the last event first, and the key of that event.
+
+    `steps`: the slots of a SEQ of three and more whose conditions tie neighbours only, and those with the next one.
+    """
 
     flat: int
     jump: JumpSpec
+    steps: list[tuple[int, list[int]]] = field(factory=list)
 
 
 @define
@@ -230,6 +234,7 @@ class FlatSpec:
     joins: list[JoinSpec] = field(factory=list)  # a tree of joins binds its slots before the levels; children first
     limits: list[tuple[int, list[int]]] = field(factory=list)  # of a chain: (component, buffers of a SEQ negated after)
     jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
+    index_limits: list[tuple[int, int]] = field(factory=list)  # ... by latest starts; levels have it too, at the end
     pointed: list[int] = field(factory=list)  # the negations that became limits
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
     due: int = -1  # of a stream: the window whose end is waited for

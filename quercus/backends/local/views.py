@@ -55,9 +55,9 @@ def add_levels(
         level = LevelSpec(slots[-1], -1, slots=tuple(slots), sub=len(c.program.subs))
         one = n.flat.buffers[0].var
         for other in bound:
-            if (other, one) in f.before:
+            if (other, one) in f.before and not any((other, o) in f.before and (o, one) in f.before for o in bound):
                 level.after.extend(names[other].slots)
-            elif (one, other) in f.before:
+            elif (one, other) in f.before and not any((one, o) in f.before and (o, other) in f.before for o in bound):
                 level.before.extend(names[other].slots)
         sub = SubSpec(n.strategy, -1, n.strategy == "iterative", slots, source=n.source)
         c.program.subs.append(sub)
