@@ -7,11 +7,11 @@ from math import ceil, floor, log10
 from pathlib import Path
 
 COLORS = ("#8c8c8c", "#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756")
-HEIGHT, BAR, GAP, LEFT, TOP = 220, 16, 28, 60, 44
+HEIGHT, BAR, GAP, LEFT, TOP = 220, 16, 28, 60, 54
 
 
-def bars(path: Path, title: str, unit: str, rows: dict[str, dict[str, float]], *, log: bool) -> None:
-    """Write a chart of rows (groups) and columns (bars), on a logarithmic scale if asked."""
+def bars(path: Path, title: str, unit: str, across: str, rows: dict[str, dict[str, float]], *, log: bool) -> None:
+    """Write a chart of rows (groups, named by `across`) and columns (bars), on a logarithmic scale if asked."""
     columns = list(next(iter(rows.values())))
     values = [v for r in rows.values() for v in r.values() if v > 0]
     low, high = (floor(log10(min(values))), ceil(log10(max(values)))) if log else (0, max(values))
@@ -24,10 +24,10 @@ def bars(path: Path, title: str, unit: str, rows: dict[str, dict[str, float]], *
     group = len(columns) * BAR + GAP
     width = max(LEFT + len(rows) * group + 20, 420)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{TOP + HEIGHT + 64}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{TOP + HEIGHT + 76}" '
         'font-family="sans-serif" font-size="11">',
         f'<rect width="100%" height="100%" fill="white"/><text x="12" y="20" font-size="14">{escape(title)}</text>',
-        f'<text x="12" y="36" fill="#555">{escape(unit)}{", logarithmic" if log else ""}</text>',
+        f'<text x="12" y="38" fill="#555">{escape(unit)}{", logarithmic" if log else ""}</text>',
     ]
     ticks = [10.0**k for k in range(int(low), int(high) + 1)] if log else [high * k / 4 for k in range(5)]
     for tick in ticks:
@@ -43,10 +43,12 @@ def bars(path: Path, title: str, unit: str, rows: dict[str, dict[str, float]], *
             )
         middle = x + len(columns) * BAR / 2
         out.append(f'<text x="{middle}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{escape(name)}</text>')
+    middle = LEFT + (width - LEFT - 10) / 2
+    out.append(f'<text x="{middle}" y="{TOP + HEIGHT + 34}" text-anchor="middle" fill="#555">{escape(across)}</text>')
     x = float(LEFT)
     for j, c in enumerate(columns):
-        out.append(f'<rect x="{x}" y="{TOP + HEIGHT + 34}" width="10" height="10" fill="{COLORS[j % len(COLORS)]}"/>')
-        out.append(f'<text x="{x + 14}" y="{TOP + HEIGHT + 43}">{escape(c)}</text>')
+        out.append(f'<rect x="{x}" y="{TOP + HEIGHT + 50}" width="10" height="10" fill="{COLORS[j % len(COLORS)]}"/>')
+        out.append(f'<text x="{x + 14}" y="{TOP + HEIGHT + 59}">{escape(c)}</text>')
         x += 24 + 6.2 * len(c)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([*out, "</svg>"]) + "\n", encoding="utf-8")

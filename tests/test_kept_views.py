@@ -231,9 +231,7 @@ def check_views(engine: Any) -> int:
 
 @pytest.mark.parametrize("nested", VIEWS)
 @pytest.mark.parametrize("keyed", [False, True], ids=["", "keyed"])
-def test_a_view_holds_all_results_of_its_stretches(
-    nested: str, keyed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_holds_all_results_of_its_stretches(nested: str, keyed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match, "StreamMatcher", Both)
     monkeypatch.setattr(incremental.Engine, "_feed_of", lambda self, schema: None)
     some = 0

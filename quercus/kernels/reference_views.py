@@ -32,7 +32,7 @@ def _results(twin: StreamMatcher, sub: Any, segment: int, values: list[int]) -> 
     """All results among the events that are kept, for some values of the match around."""
     program = twin.program
     twin.inside = twin.segments[segment].events
-    around = {}
+    around: dict[int, Event] = {}
     for (slot, column), v in zip(sub.ties, values, strict=True):
         known = around[slot].values if slot in around else {}
         around[slot] = Event(-1, 0, -1, -1, {**known, column: _value(v, program.columns[column].expr.type)})

@@ -100,7 +100,8 @@ def _text(value: Any) -> str:
     if isinstance(value, t.Predicate):
         return _text(value.expr)
     if attrs.has(type(value)):
-        return f"{type(value).__name__}({','.join(_text(getattr(value, a.name)) for a in attrs.fields(type(value)) if a.repr)})"
+        fields = [_text(getattr(value, a.name)) for a in attrs.fields(type(value)) if a.repr]
+        return f"{type(value).__name__}({','.join(fields)})"
     if isinstance(value, tuple | list):
         return f"[{','.join(_text(v) for v in value)}]"
     if isinstance(value, frozenset | set):

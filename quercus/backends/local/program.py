@@ -206,7 +206,7 @@ class Compiler:
     def _release(
         self, spec: FlatSpec, v: Variant, f: Flat, names: dict[str, Name], windows: dict[int, tuple[list[int], int]]
     ) -> None:
-        """Which window a stream's search waits for, and what each match is asked. `windows`: by number of the variant's."""
+        """Which window a stream's search waits for, and what each match is asked. `windows`: by their numbers there."""
         if v.window >= 0:
             spec.due = windows[v.window][1]
         if not v.asks:

@@ -72,7 +72,7 @@ def read(data: bytes, plan: Plan) -> State:
         raise DataError("not a snapshot of a stream, or one that was cut off or changed")
     try:
         source = pa.BufferReader(body)
-        tables = []
+        tables: list[pa.Table] = []
         while len(tables) < 3 or (len(tables) == 3 and source.tell() < len(body)):
             with pa.ipc.open_stream(source) as reader:
                 tables.append(reader.read_all())
