@@ -55,7 +55,7 @@ def _latest(c: Compiler, body: Flat, way: Way, seen: dict[str, Name]) -> WaySpec
 
 
 def _steps(c: Compiler, body: Flat, number: int, seen: dict[str, Name]) -> list[tuple[int, list[int]]]:
-    """A SEQ of three leaves and more: each with its conditions with the next; nothing, if there are other conditions."""
+    """A SEQ of three leaves and more: each with its conditions with the next; none, if there are other conditions."""
     own = [b.var for b in body.buffers]
     ordered = all((a, b) in body.before for i, a in enumerate(own) for b in own[i + 1 :])
     wide = any(len(covered) > 1 for covered, _ in body.windows)
