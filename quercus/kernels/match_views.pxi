@@ -671,7 +671,7 @@ cdef int emit_records(
     Machine* m, Flat* f, Sub* sub, Level* level, const int64_t* first, const int64_t* last, int64_t start
 ) noexcept nogil:
     """The results of the last level all at once: nothing is asked of any but that it lies in the interval."""
-    cdef Py_ssize_t width = 2 + sub.slots.n, n = 0, base
+    cdef Py_ssize_t width = 2 + sub.slots.n, n = 0, all_ = 0, base
     cdef const int64_t* record = first
     cdef const int64_t* rows
     cdef int64_t* out
@@ -682,9 +682,10 @@ cdef int emit_records(
         return r
     while record < last:
         n += record[1] >= start
+        all_ += 1
         record += width
-    m.compared += c_quotient(last - first, width)
-    level.compared += c_quotient(last - first, width)
+    m.compared += all_
+    level.compared += all_
     m.bound += n
     level.bound += n
     f.completed += n
