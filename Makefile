@@ -10,7 +10,8 @@ VENV    := .venv
 PY      := $(VENV)/bin/python
 RUFF    := $(VENV)/bin/ruff
 CHECKED := build/checked
-# What reaches every kernel: the twins, trees of joins, streams with and without keys, long ones, existence indexes, sieves.
+# What reaches every kernel: the twins, trees of joins, streams with and without keys, long ones, existence indexes,
+# sieves, views.
 REACHING := tests/kernels --ignore tests/kernels/test_leaks.py tests/test_joins.py tests/test_sieves.py \
             'tests/test_stream.py::test_pieces_give_what_the_whole_gives[700000]' \
             'tests/test_stream.py::test_keys_are_streams_of_their_own[710000]' \
@@ -18,6 +19,7 @@ REACHING := tests/kernels --ignore tests/kernels/test_leaks.py tests/test_joins.
             'tests/test_negation.py::test_an_index_and_a_search_agree_on_longer_streams[10000]' \
             'tests/test_negation.py::test_an_index_and_a_search_agree_on_longer_streams[10300]' \
             'tests/test_negation.py::test_threads_build_their_own' \
+            tests/test_kept_views.py tests/test_views.py \
             --deselect 'tests/test_joins.py::test_small_rounds_and_threads_change_nothing[400200]' \
             --deselect 'tests/test_joins.py::test_small_rounds_and_threads_change_nothing[400300]'
 SOURCES := setup.py $(wildcard $(addprefix quercus/kernels/*.,pyx pxd pxi h))

@@ -486,7 +486,7 @@ def test_a_limit_of_a_chain_tests_nothing() -> None:
     ("pattern", "slope"),
     [
         ("SEQ(A a, !SEQ(B b, C c, D d, [id], b.id = e.id), E e)", 5),
-        ("SEQ(A a, !SEQ(B b, C c, D d) WITHIN 100000 EVENTS, E e)", 5),
+        ("SEQ(A a, !SEQ(B b, C c, D d, [id], b.id = e.id, b.v <= d.v), E e)", 5),
         ("SEQ(A a, !(B b, b.id = e.id), E e)", 5),
     ],
 )
@@ -498,6 +498,31 @@ def test_comparisons_grow_with_the_events(pattern: str, slope: int) -> None:
         counters = compared(pattern, types, ids)
         assert counters["negation tests"] == n * (n + 1) // 2
         assert counters["compared"] <= slope * (counters["negation tests"] + 5 * n), counters
+
+
+@pytest.mark.parametrize(
+    "inside", ["B b, C c, D d, b.v < c.v", "B b, C c, b.v < c.v", "B b, C c, D d, b.v < d.v", "B b, C c) WITHIN (9"]
+)
+def test_latest_starts_limit_the_range_of_the_next_component(inside: str) -> None:
+    """A test for each A, instead of one for each pair of A and E; and each pair of neighbours once."""
+    pattern = f"SEQ(A a, !SEQ({inside}), E e)".replace("(9)", "9")
+    for n in (50, 100, 200):
+        types = [k for _ in range(n) for k in "ADCBE"]
+        counters = compared(pattern, types)
+        assert counters["negation tests"] == n
+        assert counters["matches"] == compared(pattern, types, nested="iterative")["matches"]
+
+
+def test_latest_starts_are_found_by_neighbours() -> None:
+    n = 40
+    types = [*"A" * n, *"B" * n, *"C" * n, *"D" * n, *"E" * n, *"F" * n]
+    pattern = "SEQ(A a, !SEQ(B b, C c, D d, E e, c.v <= d.v, d.v < e.v), F f)"
+    assert compared(pattern, types)["compared"] <= 2 * n * n + 5 * n
+
+
+def test_a_limit_is_not_built_for_a_few_tests() -> None:
+    counters = compared("SEQ(A a, !SEQ(B b, C c, D d, b.v <= c.v), E e)", ["A", *"BCD" * 3_000, "E"])
+    assert counters["compared"] < 100
 
 
 def test_building_is_paid_for_by_searches() -> None:

@@ -95,11 +95,19 @@ def test_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("restored", [False, True], ids=["pushes", "snapshots"])
 def test_streams(restored: bool) -> None:
     for s in samples(3000, CHUNK, 30):
-        if "OR(" in s.query:
-            continue
         expected = answer(s, "rewrite")
         for nested in STRATEGIES[1:]:
             assert streamed(s, nested, Random(s.seed), restored=restored) == expected, (nested, s)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(110_000, 111_440, 180))
+def test_many_random_queries_in_runs_and_in_streams_with_snapshots(first: int) -> None:
+    for s in samples(first, 180, 10):
+        expected = s.answer()
+        for nested in STRATEGIES:
+            assert answer(s, nested) == expected, (nested, s)
+            assert streamed(s, nested, Random(s.seed), restored=True) == expected, (nested, s)
 
 
 # What views do --------------------------------------------------------------------------------------------------------

@@ -125,6 +125,8 @@ cdef struct Level:
     Ints distinct
     Ints preds
     Ints negs
+    int n_limiting          # how many at the end of them an index can make limits of
+    bint limited            # ... it has: they are left out of `negs`
     int n_reach
     Reach* reach
     Py_ssize_t hint_lo
@@ -173,6 +175,7 @@ cdef struct Limit:          # a negated SEQ of leaves between a component and th
 cdef struct JumpLimit:      # a negation between a component and the next that the component's event decides
     int component
     int neg
+    bint by_index           # by latest starts, if it is worth to know them all; else it is tested
 
 cdef struct Fetch:          # an event that a join's tests read: the way to its leaf from the join's child, 0 left, 1 right
     int slot
@@ -269,6 +272,11 @@ cdef struct Flat:
     Limit* limits
     int n_jump_limits
     JumpLimit* jump_limits
+    bint limits_known       # those by an index are known: the levels need not test them
+    bint plain_tested       # `plain_last` and `sifted_last` where levels test them
+    bint sifted_tested
+    bint plain_limited      # ... and where they do not
+    bint sifted_limited
     Py_ssize_t scratch      # of the pointers below: how many there are in all, for the data at hand
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
@@ -302,6 +310,15 @@ cdef enum:                  # how a body of a negation is answered
 
 cdef enum:                  # how the results of a sub-query are come by
     ITERATIVE, AGGRESSIVE, PASSIVE, BALANCED
+
+cdef struct Bounds:         # a scope: order exclusive, time and position inclusive
+    int64_t lo_order
+    int64_t hi_order
+    int64_t lo_ts
+    int64_t hi_ts
+    int64_t lo_pos
+    int64_t hi_pos
+    int neg                 # whose excluded events apply, or -1
 
 cdef struct Stretch:        # a view interval: what starts and ends in it is there
     int64_t lo              # positions, inclusive
@@ -343,6 +360,12 @@ cdef struct Sub:            # a sub-query and its view
     int64_t mask
     Records found           # of one interval, for `iterative`
     int found_end           # the end by which the last search found a result
+    Bounds scope            # the last one that was asked for, its sides each by itself; where they have a value:
+    bint has_low
+    bint has_high
+    int64_t low             # the position of the first event that can begin a result
+    int64_t high            # ... of the last one that can end one
+    int64_t high_at         # ... and what the window measures there
     int64_t floor           # no later interval begins before this position
     int64_t floor_of        # ... as long as this is the event that is bound first
     int64_t left            # where the greatest interval of the matches at hand begins, or INT64_MIN
@@ -378,9 +401,18 @@ cdef struct Keys:           # a buffer's events by the values of some columns
     int64_t* start          # by group: where its events begin
     int64_t* members        # events by group, in order
 
+cdef struct Step:           # a leaf of a SEQ whose conditions tie neighbours only
+    int slot
+    Ints preds              # between it and the next leaf
+    int64_t* start_pos      # by event, where it is known: the latest start of what ends there
+    int64_t* start_ts
+    Py_ssize_t hint
+
 cdef struct End:            # for each event that can be a body's last: the latest start of a match that ends there or before
     int flat                # binds that event first
     Jump key
+    int n_steps             # how many leaves come before, where they are bound one step after the other, or 0
+    Step* steps             # these, and the last one
     int64_t* start_pos      # INT64_MIN: no match
     int64_t* start_ts
     Py_ssize_t begin        # what is there: events [begin, upto) of the buffer
@@ -412,15 +444,6 @@ cdef struct Neg:
     int64_t tests           # of all runs: how often it was asked, how often there was a match, candidates looked at for it
     int64_t found
     int64_t compared
-
-cdef struct Bounds:         # a scope: order exclusive, time and position inclusive
-    int64_t lo_order
-    int64_t hi_order
-    int64_t lo_ts
-    int64_t hi_ts
-    int64_t lo_pos
-    int64_t hi_pos
-    int neg                 # whose excluded events apply, or -1
 
 cdef struct Moment:         # a stream's clock, the position of its next event, and how many events it has seen
     int64_t ts

@@ -54,6 +54,7 @@ include "match_search.pxi"
 include "match_release.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
+include "match_steps.pxi"
 include "match_exists.pxi"
 include "match_views.pxi"
 include "match_chain.pxi"
@@ -145,6 +146,7 @@ cdef class Matcher:
             f.levels[j].after, f.levels[j].before = self._ints(level.after), self._ints(level.before)
             f.levels[j].distinct, f.levels[j].preds = self._ints(level.distinct), self._ints(level.preds)
             f.levels[j].negs, f.levels[j].sub = self._ints(level.negations), level.sub
+            f.levels[j].n_limiting = sum(neg in level.negations for _, neg in source.index_limits)
             f.levels[j].early = level.early
             f.levels[j].sieves, f.levels[j].sifted = self._sieves(level.sieves), level.sifted
             f.levels[j].n_reach = len(level.reach)
@@ -168,10 +170,10 @@ cdef class Matcher:
         for j, (where, bufs) in enumerate(source.limits):
             f.limits[j].component, f.limits[j].bufs = where, self._ints(bufs)
             f.limits[j].beyond = <int64_t**> self._alloc(len(bufs) * sizeof(int64_t*))
-        f.n_jump_limits = len(source.jump_limits)
+        f.n_jump_limits = len(source.jump_limits) + len(source.index_limits)
         f.jump_limits = <JumpLimit*> self._alloc(f.n_jump_limits * sizeof(JumpLimit))
-        for j, (where, neg) in enumerate(source.jump_limits):
-            f.jump_limits[j] = JumpLimit(where, neg)
+        for j, (where, neg) in enumerate([*source.jump_limits, *source.index_limits]):
+            f.jump_limits[j] = JumpLimit(where, neg, j >= len(source.jump_limits))
         f.next_ = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.limit = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.lows = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
@@ -193,11 +195,14 @@ cdef class Matcher:
             f.earlier, f.exact = self._ints(source.held.earlier), self._ints(source.held.exact)
             f.all_negs = self._ints([*source.negations, *(g for level in source.levels for g in level.negations)])
         last = source.levels[len(source.levels) - 1] if source.levels else None
-        f.sifted_last = bool(
+        f.sifted_limited = bool(
             source.root and last is not None and not f.held and not source.sets and not source.counted and not source.negations and not source.tests
-            and not last.distinct and not last.negations and last.previous < 0 and last.following < 0 and last.sifted == len(last.preds)
+            and not last.distinct and len(last.negations) == f.levels[f.n_levels - 1].n_limiting
+            and last.previous < 0 and last.following < 0 and last.sifted == len(last.preds)
         )
-        f.plain_last = f.sifted_last and not last.preds
+        f.plain_limited = f.sifted_limited and not last.preds
+        f.sifted_last = f.sifted_tested = f.sifted_limited and not last.negations
+        f.plain_last = f.plain_tested = f.plain_limited and not last.negations
 
     cdef _subs(self, specs):
         cdef int i, j
@@ -383,6 +388,10 @@ cdef class Matcher:
             r[i].ends = <End*> self._alloc(len(w.ends) * sizeof(End))
             for j, end in enumerate(w.ends):
                 r[i].ends[j].flat, r[i].ends[j].key = end.flat, self._jump(end.jump)
+                r[i].ends[j].n_steps = max(len(end.steps) - 1, 0)
+                r[i].ends[j].steps = <Step*> self._alloc(len(end.steps) * sizeof(Step))
+                for k, (slot, preds) in enumerate(end.steps):
+                    r[i].ends[j].steps[k].slot, r[i].ends[j].steps[k].preds = slot, self._ints(preds)
         return r
 
     cdef Jump _jump(self, jump) except *:

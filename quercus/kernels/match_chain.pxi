@@ -117,15 +117,21 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     cdef Py_ssize_t begin = max(end.lo, m.first), stop = min(end.hi, m.last), e, hi
     cdef Py_ssize_t sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
     cdef Level* last = &f.levels[0]
-    cdef bint simple = k == 3 and f.outs.n == 3 and open_pair(m, f, 0) and last.preds.n == 0 and last.negs.n == 0
+    cdef bint simple
     cdef int[BATCH] some
     if begin >= stop:
         return 0
     point(m, f, begin, stop)
+    use_index(m, f, begin, stop)
     for r in range(f.n_jump_limits):
-        n = point_by_jumps(m, f, &f.jump_limits[r])
+        n = 0
+        if not f.jump_limits[r].by_index:
+            n = point_by_jumps(m, f, &f.jump_limits[r])
+        elif f.limits_known:
+            n = point_by_index(m, f, &f.jump_limits[r], begin, stop)
         if n < 0:
             return n
+    simple = k == 3 and f.outs.n == 3 and open_pair(m, f, 0) and last.preds.n == 0 and last.negs.n == 0
     for e in range(begin, stop, BATCH):
         hi = min(e + BATCH, stop)
         if e <= sample < hi:

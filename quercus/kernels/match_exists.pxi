@@ -29,6 +29,7 @@ cdef void forget_indexes(Machine* m) noexcept nogil:
                 free(end.start_pos)
                 free(end.start_ts)
                 end.start_pos = end.start_ts = NULL
+                drop_steps(end)
                 end.begin = end.upto = end.debt = end.work = end.done = 0
 
 # the first event of each leaf in turn
@@ -155,6 +156,139 @@ cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
             out[j] = min(out[j], p)
         g.found += some
     g.compared += m.compared - compared
+    return 0
+
+
+cdef void use_index(Machine* m, Flat* f, Py_ssize_t begin, Py_ssize_t stop) noexcept nogil:
+    """Whether negations become limits by their indexes, for the last events from begin to stop: where the tests that this saves are many."""
+    cdef int i, k, known = -1
+    cdef int64_t tests, ends
+    cdef Way* way
+    cdef JumpLimit* limit
+    for i in range(f.n_jump_limits):
+        limit = &f.jump_limits[i]
+        if limit.by_index:
+            tests, ends = tests_between(m, f, limit.component, begin, stop), 0
+            for k in range(m.negs[limit.neg].n_ways):
+                way = &m.negs[limit.neg].ways[k]
+                ends += ends_between(m, f, way, limit.component, begin, stop) if way.method == BY_LATEST else 0
+            known = known != 0 and tests >= 4 * ends and m.build_indexes != BUILD_NEVER
+    if known < 0:
+        return
+    f.limits_known = known
+    f.plain_last, f.sifted_last = f.plain_limited if known else f.plain_tested, f.sifted_limited if known else f.sifted_tested
+    for i in range(f.n_levels):
+        k = f.levels[i].n_limiting
+        if k and known == f.levels[i].limited:
+            continue
+        f.levels[i].negs.n += -k if known else k
+        f.levels[i].limited = known
+
+
+cdef int64_t tests_between(Machine* m, Flat* f, int i, Py_ssize_t begin, Py_ssize_t stop) noexcept nogil:
+    """About how many pairs of a component and the next one there are in a window; conditions leave an eighth each."""
+    cdef Buf* a = component(m, f, i)
+    cdef Win* w = &m.wins[f.chain_win]
+    cdef const int64_t* clock = a.pos if w.count else a.ts
+    cdef Py_ssize_t n = f.highs[i] - f.lows[i], others
+    cdef double pairs, span
+    cdef int j
+    if n <= 0:
+        return 0
+    others = stop - begin if i == f.n_levels - 2 else f.highs[i + 1] - f.lows[i + 1]
+    span = <double> clock[inside(a, f.highs[i] - 1)] - <double> clock[inside(a, f.lows[i])]
+    pairs = <double> n * <double> max(others, <Py_ssize_t> 0)
+    if span > <double> w.size:
+        pairs = pairs * c_div(<double> w.size, span)
+    for j in range(f.n_levels):
+        pairs = c_div(pairs, <double> (<int64_t> 1 << min(3 * f.levels[j].preds.n, 60)))
+    return <int64_t> pairs if pairs < 1e18 else <int64_t> 1000000000000000000
+
+
+cdef Py_ssize_t ends_between(Machine* m, Flat* f, Way* way, int i, Py_ssize_t begin, Py_ssize_t stop) noexcept nogil:
+    """How many events can end a match between a component and the next one."""
+    cdef Py_ssize_t lo = 0, hi = 0, n = 0
+    cdef int k
+    for k in range(way.n_ends):
+        ends_of(m, f, &way.ends[k], i, stop, &lo, &hi)
+        n += max(hi - lo, <Py_ssize_t> 0)
+    return n
+
+
+cdef void ends_of(Machine* m, Flat* f, End* end, int i, Py_ssize_t stop, Py_ssize_t* lo, Py_ssize_t* hi) noexcept nogil:
+    """The range of events that can end a match, between the first event of a component and the last of the next."""
+    cdef Buf* a = component(m, f, i)
+    cdef Buf* b = component(m, f, i + 1)
+    cdef Buf* buf = &m.bufs[m.slot_buf[m.flats[end.flat].levels[0].slot]]
+    cdef Py_ssize_t last = stop if i == f.n_levels - 2 else f.highs[i + 1]
+    lo[0] = hi[0] = 0
+    if f.lows[i] < f.highs[i] and b.lo < last:
+        lo[0] = first_above(buf.order_, buf.lo, buf.hi, a.order_[inside(a, f.lows[i])], False, buf.lo)
+        hi[0] = first_above(buf.order_, lo[0], buf.hi, b.order_[inside(b, last - 1)], True, lo[0])
+
+
+cdef int point_by_index(Machine* m, Flat* f, JumpLimit* limit, Py_ssize_t begin, Py_ssize_t stop) noexcept nogil:
+    """As `point_by_jumps` does, by the latest starts: the first end whose latest start comes after an event is the first end after it."""
+    cdef Neg* g = &m.negs[limit.neg]
+    cdef Buf* a = component(m, f, limit.component)
+    cdef int i, k, r
+    cdef int64_t compared = m.compared
+    for i in range(g.n_ways):
+        for k in range(g.ways[i].n_ends):
+            r = limits_of_end(m, f, limit.component, &g.ways[i].ends[k], stop)
+            if r < 0:
+                return r
+    g.tests += f.highs[limit.component] - f.lows[limit.component]
+    m.negation_tests += f.highs[limit.component] - f.lows[limit.component]
+    for i in range(f.lows[limit.component], f.highs[limit.component]):
+        g.found += f.limit[limit.component][inside(a, i)] < component(m, f, limit.component + 1).hi
+    g.compared += m.compared - compared
+    return 0
+
+
+cdef int limits_of_end(Machine* m, Flat* f, int i, End* end, Py_ssize_t stop) noexcept nogil:
+    cdef Buf* a = component(m, f, i)
+    cdef Buf* b = component(m, f, i + 1)
+    cdef Buf* buf = &m.bufs[m.slot_buf[m.flats[end.flat].levels[0].slot]]
+    cdef Keys* keys = NULL
+    cdef Py_ssize_t lo = 0, hi = 0, j, e, p = b.lo, x, y
+    cdef int slot = f.levels[level_of(m, f, i)].slot, r
+    cdef int64_t group
+    cdef const int64_t* starts
+    ends_of(m, f, end, i, stop, &lo, &hi)
+    if lo >= hi:
+        return 0
+    if end.key.n_ties:
+        keys = &m.keys[end.key.keys]
+        if not keys.built:
+            r = build_keys(m, keys)
+            if r < 0:
+                return r
+    r = reach_to(m, end, buf, lo, hi, True)
+    if r < 0:
+        return r
+    starts = end.start_pos if m.by_arrival else end.start_ts
+    e = lo
+    for j in range(f.lows[i], f.highs[i]):
+        m.compared += 1
+        if keys == NULL:
+            e = first_above(starts, lo, hi, a.order_[inside(a, j)], False, e)
+        else:
+            m.cur[slot] = inside(a, j)
+            group, e = group_of_match(m, keys, &end.key), hi
+            if group >= 0:
+                x = first_above(keys.members, keys.start[group], keys.start[group + 1], lo, True, keys.start[group])
+                y = first_above(keys.members, x, keys.start[group + 1], hi, True, x)
+                while x < y:  # starts only grow along the events of a key
+                    e = (x + y) >> 1
+                    if starts[at(keys.members, e, buf.n)] > a.order_[j]:
+                        y = e
+                    else:
+                        x = e + 1
+                e = keys.members[x] if x < keys.start[group + 1] and keys.members[x] < hi else hi
+        if e < hi:
+            p = first_above(b.order_, b.lo, b.hi, buf.order_[inside(buf, e)], False, p)
+            f.limit[i][j] = min(f.limit[i][j], p)
     return 0
 
 # keys
@@ -301,7 +435,7 @@ cdef int latest(Machine* m, Way* way, Bounds* scope) noexcept nogil:
             keys = &m.keys[end.key.keys]
             r = ready(m, keys)
         if r > 0:
-            r = reach_to(m, end, buf, lo, hi)
+            r = reach_to(m, end, buf, lo, hi, m.build_indexes == BUILD_AT_ONCE)
         if r < 0:
             return r
         if r == 0:
@@ -330,8 +464,8 @@ cdef int latest(Machine* m, Way* way, Bounds* scope) noexcept nogil:
     return 0
 
 
-cdef int reach_to(Machine* m, End* end, Buf* buf, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
-    """See that events [lo, hi) are there; 0 as long as searches have cost less than that would.
+cdef int reach_to(Machine* m, End* end, Buf* buf, Py_ssize_t lo, Py_ssize_t hi, bint at_once) noexcept nogil:
+    """See that events [lo, hi) are there; 0 as long as searches have cost less than that would, unless it is to be `at_once`.
 
     What is there grows with the scopes. It begins some windows before the first scope, since scopes move forward but for
     a window or two.
@@ -345,13 +479,13 @@ cdef int reach_to(Machine* m, End* end, Buf* buf, Py_ssize_t lo, Py_ssize_t hi) 
     e = first_above(clock, buf.lo, lo, sat_sub(clock[lo], back), True, lo)
     if not (buf.lo <= begin <= lo and begin < upto and e <= upto):  # nothing is there that goes on to here
         begin = upto = e
-    if m.build_indexes != BUILD_AT_ONCE:
+    if not at_once:
         if end.debt < (1 + (c_div(<double> end.work, <double> end.done) if end.done else 4)) * (hi - upto):
             return 0
     if end.start_pos == NULL:
         end.start_pos = <int64_t*> malloc((buf.n + 1) * sizeof(int64_t))
         end.start_ts = <int64_t*> malloc((buf.n + 1) * sizeof(int64_t))
-        if end.start_pos == NULL or end.start_ts == NULL:
+        if end.start_pos == NULL or end.start_ts == NULL or make_steps(m, end):
             return -5
     end.begin = begin
     end.upto = upto
@@ -375,7 +509,7 @@ cdef int latest_start(Machine* m, End* end, Buf* buf, Py_ssize_t e) noexcept nog
     cdef Keys* keys
     cdef Bounds b = Bounds(INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1)
     cdef Py_ssize_t before = e - 1
-    cdef int64_t g, j
+    cdef int64_t g, j, pos, ts = 0
     cdef int i, r
     end.start_pos[e] = end.start_ts[e] = INT64_MIN
     if end.key.n_ties:
@@ -392,6 +526,12 @@ cdef int latest_start(Machine* m, End* end, Buf* buf, Py_ssize_t e) noexcept nog
     for i in range(level.preds.n):
         if not holds(m, level.preds.v[i]):
             return 0
+    if end.n_steps:
+        pos = end.start_pos[e]
+        r = step_back(m, end, end.n_steps, e, &pos, &ts)
+        if pos > end.start_pos[e] and (pos if m.count_window else ts) >= sat_sub((buf.pos if m.count_window else buf.ts)[e], m.window_size):
+            end.start_pos[e], end.start_ts[e] = pos, ts
+        return r
     b.hi_pos = buf.pos[e]
     if m.count_window:
         b.lo_pos = sat_sub(buf.pos[e], m.window_size)

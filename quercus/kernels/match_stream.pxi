@@ -389,6 +389,7 @@ cdef class StreamMatcher(Matcher):
             if s.runs[self.m.slot_buf[f.levels[i].slot]].lo == s.runs[self.m.slot_buf[f.levels[i].slot]].hi:
                 return 0
         self._point(s)
+        forget_scopes(&self.m)
         if self.own_positions:
             self.m.before.pos = s.next_before
             if self.m.now.pos != INT64_MAX:
@@ -534,6 +535,165 @@ cdef class StreamMatcher(Matcher):
             if sub.n_parts and sweep(&self.m, sub, INT64_MIN):
                 raise MemoryError()
         return 0
+
+    # views in snapshots: events by position, segments by the row of their first event
+
+    cdef int64_t _first_row(self, Py_ssize_t k, int64_t* least) noexcept:
+        """The row of the first event of a segment, and its position; INT64_MAX where there is none."""
+        cdef int64_t row = INT64_MAX
+        cdef int j
+        cdef Run* r
+        least[0] = INT64_MAX
+        if 0 <= k < self.n_segs and self.segs[k].live:
+            for j in range(self.m.n_bufs):
+                r = &self.segs[k].runs[j]
+                if r.lo < r.hi:
+                    row, least[0] = min(row, r.row[r.lo]), min(least[0], r.pos[r.lo])
+        return row
+
+    def marks(self, int number):
+        """Where the view of a sub-query has moved to: (the greatest interval's start, the floor, and whose floor it is)."""
+        cdef Sub* s = &self.m.subs[number]
+        return s.left, s.floor, s.floor_of
+
+    def view(self, int number):
+        """What the view of a sub-query holds, after a purge of all: a stretch each as (row of its segment, values, whether it is a flag
+        of a result, from, to, records). A record is the positions of its end and its start, and of its events.
+        """
+        cdef Sub* sub = &self.m.subs[number]
+        cdef Part* part
+        cdef Stretches* s
+        cdef Py_ssize_t i, j
+        cdef int64_t row, least = 0
+        cdef int full
+        found = []
+        for i in range(sub.n_parts):
+            part = &sub.parts[i]
+            row = self._first_row(part.key[0], &least)
+            if row == INT64_MAX:
+                continue
+            values = [part.key[1 + j] for j in range(sub.tie_slots.n)]
+            for full in range(2):
+                s = &part.full if full else &part.known
+                for j in range(s.n):
+                    if s.v[j].hi >= least and not (full and s.v[j].lo < least):
+                        found.append((row, values, bool(full), s.v[j].lo, s.v[j].hi, self._records(sub, &s.v[j], part.key[0], least)))
+        return found
+
+    cdef _records(self, Sub* sub, Stretch* st, Py_ssize_t segment, int64_t least):
+        """The records that can still be asked for: those of events that are there."""
+        cdef Py_ssize_t width = 2 + sub.slots.n, i = st.head, n = 0
+        cdef int k
+        cdef Run* r
+        least = max(least, st.lo)
+        found = np.empty(st.records.n - st.head, np.int64)
+        cdef int64_t[::1] out = found
+        while i < st.records.n:
+            if st.records.v[i + 1] >= least:
+                out[n], out[n + 1] = st.records.v[i], st.records.v[i + 1]
+                for k in range(sub.slots.n):
+                    r = &self.segs[segment].runs[self.m.slot_buf[sub.slots.v[k]]]
+                    if QUERCUS_IS_CHECKED and not r.lo <= st.records.v[i + 2 + k] - r.base < r.hi:
+                        abort()
+                    out[n + 2 + k] = r.pos[st.records.v[i + 2 + k] - r.base]
+                n += width
+            i += width
+        return found[:n]
+
+    def set_view(self, int number, marks, stretches, int64_t next_):
+        """What view() and marks() told, for the same events. `next_`: the position of the next event. ValueError for what cannot be."""
+        cdef Sub* sub = &self.m.subs[number]
+        cdef int64_t least = 0, row
+        cdef Py_ssize_t k
+        cdef Part* part = NULL
+        forget_view(&self.m, sub)
+        segments = {self._first_row(k, &least): k for k in range(self.n_segs)}
+        segments.pop(INT64_MAX, None)
+        try:
+            for row, values, full, lo, hi, records in stretches:
+                if row not in segments or len(values) != sub.tie_slots.n or (full and not sub.flags):
+                    raise ValueError("a view has a part that none of the events has")
+                k = segments[row]
+                self._first_row(k, &least)
+                part = self._part(sub, k, values)
+                self._put(sub, part, k, &part.full if full else &part.known, lo, hi, records, self.segs[k].next_pos if self.own_positions else next_)
+        except BaseException:
+            forget_view(&self.m, sub)
+            raise
+        sub.left, sub.floor, sub.floor_of = marks
+        sub.sweep = 2 * sub.bytes + 65536
+
+    cdef Part* _part(self, Sub* sub, Py_ssize_t segment, values) except NULL:
+        cdef int64_t key[9]
+        cdef Part* part = NULL
+        cdef int i
+        key[0] = segment
+        for i in range(sub.tie_slots.n):
+            key[1 + i] = values[i]
+        if part_with(&self.m, sub, key, &part) < 0:
+            raise MemoryError()
+        return part
+
+    cdef int _put(
+        self, Sub* sub, Part* part, Py_ssize_t segment, Stretches* s, int64_t lo, int64_t hi, const int64_t[::1] records, int64_t next_,
+    ) except -1:
+        """One more stretch, on the right of those that are there."""
+        cdef Py_ssize_t n = records.shape[0], width = 2 + sub.slots.n, i
+        cdef int64_t end = INT64_MIN, start = INT64_MIN
+        cdef Stretch* st
+        cdef bint right = hi < next_ and lo <= hi + 1 and (s.n == 0 or (sub.strategy == PASSIVE and s.v[s.n - 1].lo < lo and s.v[s.n - 1].hi < hi))
+        if not right or n % width or (sub.flags and n):
+            raise ValueError("the intervals of a view do not fit together")
+        st = put_stretch(&self.m, sub, s, s.n, lo, hi)
+        if st == NULL:
+            raise MemoryError()
+        if n == 0:
+            return 0
+        st.records.v = <int64_t*> malloc(n * sizeof(int64_t))
+        if st.records.v == NULL:
+            raise MemoryError()
+        st.records.n = st.records.cap = n
+        account(&self.m, sub, n * sizeof(int64_t))
+        i = 0
+        while i < n:
+            right = end <= records[i] <= hi and lo <= records[i + 1] <= records[i] and self._found(sub, segment, &records[i], &st.records.v[i])
+            if sub.sparse:
+                right = right and end < records[i] and start < records[i + 1]
+            if not right:
+                raise ValueError("a view holds a result that its events do not have")
+            end, start = records[i], records[i + 1]
+            i += width
+        return 0
+
+    cdef bint _found(self, Sub* sub, Py_ssize_t segment, const int64_t* told, int64_t* record) noexcept:
+        """A record with the places of its events; False where one is not there, or they do not end and start where it says."""
+        cdef int64_t end = INT64_MIN, start = INT64_MAX
+        cdef Py_ssize_t i
+        cdef int k
+        record[0], record[1] = told[0], told[1]
+        for k in range(sub.slots.n):
+            i = self._event(segment, self.m.slot_buf[sub.slots.v[k]], told[2 + k])
+            if i < 0:
+                return False
+            record[2 + k] = i
+            end, start = max(end, told[2 + k]), min(start, told[2 + k])
+        if sub.slots.n:
+            return end == told[0] and start == told[1]
+        for k in range(sub.lasts.n):
+            if self._event(segment, sub.lasts.v[k], told[0]) >= 0:
+                break
+        else:
+            return False
+        for k in range(sub.firsts.n):
+            if self._event(segment, sub.firsts.v[k], told[1]) >= 0:
+                return True
+        return False
+
+    cdef int64_t _event(self, Py_ssize_t segment, int b, int64_t pos) noexcept:
+        """The event of a buffer at a position, counted from the beginning of its run; -1 where there is none."""
+        cdef Run* r = &self.segs[segment].runs[b]
+        cdef Py_ssize_t i = first_above(r.pos, r.lo, r.hi, pos, True, r.lo)
+        return r.base + i if i < r.hi and r.pos[i] == pos else -1
 
     def undo(self):
         """Take the batch back, and what was found with its events."""

@@ -5,23 +5,65 @@
 
 
 cdef bint asks_for(Machine* m, Sub* sub, Bounds* scope, int64_t* lo, int64_t* hi, int64_t* at_) noexcept nogil:
-    """The interval of a scope; False when no result fits in. `at_`: what the window measures, at its end."""
-    cdef int i
-    cdef Py_ssize_t* hints = sub.hints
-    cdef Py_ssize_t first, last
-    cdef Buf* buf
-    lo[0], hi[0] = INT64_MAX, INT64_MIN
-    for i in range(sub.firsts.n + sub.lasts.n):
-        buf = &m.bufs[sub.firsts.v[i] if i < sub.firsts.n else sub.lasts.v[i - sub.firsts.n]]
-        first, last = hints[0], hints[1]
-        interval(m, buf, scope, &first, &last)
-        hints[0], hints[1] = first, last
-        hints += 2
-        if first < last and i < sub.firsts.n:
-            lo[0] = min(lo[0], buf.pos[inside(buf, first)])
-        elif first < last and buf.pos[inside(buf, last - 1)] > hi[0]:
-            hi[0], at_[0] = buf.pos[last - 1], (buf.pos if m.count_window else buf.ts)[last - 1]
+    """The interval of a scope; False when no result fits in. `at_`: what the window measures, at its end.
+
+    Each end depends on its own side of the scope alone: scopes that follow each other often have one in common.
+    """
+    if not sub.has_low or sub.scope.lo_order != scope.lo_order or sub.scope.lo_ts != scope.lo_ts or sub.scope.lo_pos != scope.lo_pos:
+        find_low(m, sub, scope)
+    if not sub.has_high or sub.scope.hi_order != scope.hi_order or sub.scope.hi_ts != scope.hi_ts or sub.scope.hi_pos != scope.hi_pos:
+        find_high(m, sub, scope)
+    lo[0], hi[0], at_[0] = sub.low, sub.high, sub.high_at
     return lo[0] <= hi[0]
+
+
+cdef void find_low(Machine* m, Sub* sub, Bounds* scope) noexcept nogil:
+    """The first event from the left end of a scope on that can begin a result."""
+    cdef int i
+    cdef Buf* buf
+    cdef Py_ssize_t first, hint
+    sub.scope.lo_order, sub.scope.lo_ts, sub.scope.lo_pos = scope.lo_order, scope.lo_ts, scope.lo_pos
+    sub.has_low, sub.low = True, INT64_MAX
+    for i in range(sub.firsts.n):
+        buf, hint = &m.bufs[sub.firsts.v[i]], sub.hints[2 * i]
+        first = buf.lo
+        if scope.lo_order != INT64_MIN:
+            first = first_above(buf.order_, first, buf.hi, scope.lo_order, False, hint)
+        if scope.lo_ts != INT64_MIN:
+            first = first_above(buf.ts, first, buf.hi, scope.lo_ts, True, hint)
+        if scope.lo_pos != INT64_MIN:
+            first = first_above(buf.pos, first, buf.hi, scope.lo_pos, True, hint)
+        sub.hints[2 * i] = first
+        if first < buf.hi:
+            sub.low = min(sub.low, buf.pos[inside(buf, first)])
+
+
+cdef void find_high(Machine* m, Sub* sub, Bounds* scope) noexcept nogil:
+    """The last event up to the right end of a scope that can end a result."""
+    cdef int i
+    cdef Buf* buf
+    cdef Py_ssize_t last, hint
+    sub.scope.hi_order, sub.scope.hi_ts, sub.scope.hi_pos = scope.hi_order, scope.hi_ts, scope.hi_pos
+    sub.has_high, sub.high, sub.high_at = True, INT64_MIN, 0
+    for i in range(sub.lasts.n):
+        buf, hint = &m.bufs[sub.lasts.v[i]], sub.hints[2 * (sub.firsts.n + i) + 1]
+        last = buf.hi
+        if scope.hi_order != INT64_MAX:
+            last = first_above(buf.order_, buf.lo, last, scope.hi_order, True, hint)
+        if scope.hi_ts != INT64_MAX:
+            last = first_above(buf.ts, buf.lo, last, scope.hi_ts, False, hint)
+        if scope.hi_pos != INT64_MAX:
+            last = first_above(buf.pos, buf.lo, last, scope.hi_pos, False, hint)
+        sub.hints[2 * (sub.firsts.n + i) + 1] = last
+        if last > buf.lo and buf.pos[inside(buf, last - 1)] > sub.high:
+            sub.high, sub.high_at = buf.pos[last - 1], (buf.pos if m.count_window else buf.ts)[last - 1]
+
+
+cdef void forget_scopes(Machine* m) noexcept nogil:
+    """The buffers have changed, or are those of another segment."""
+    cdef int i
+    for i in range(m.n_subs):
+        m.subs[i].has_low = m.subs[i].has_high = False
 
 
 cdef int64_t floor_of(Machine* m, Sub* sub, int64_t hi, int64_t at_) noexcept nogil:
@@ -50,17 +92,23 @@ cdef int64_t floor_of(Machine* m, Sub* sub, int64_t hi, int64_t at_) noexcept no
 cdef int part_of(Machine* m, Sub* sub, Part** out) noexcept nogil:
     """The part of a view for the match at hand. 0: a value is null, which equals nothing."""
     cdef int64_t key[9]
-    cdef int n = 1 + sub.tie_slots.n, i
-    cdef uint64_t h
-    cdef Part* part
-    if n == 1 and sub.n_parts and sub.parts[0].key[0] == m.segment:
+    cdef int i
+    if sub.tie_slots.n == 0 and sub.n_parts and sub.parts[0].key[0] == m.segment:
         out[0] = &sub.parts[0]
         return 1
     key[0] = m.segment
-    h = mixed(0, m.segment)
-    for i in range(1, n):
-        if not value(&m.cols[sub.tie_cols.v[i - 1]], bound_at(m, sub.tie_slots.v[i - 1]), &key[i]):
+    for i in range(sub.tie_slots.n):
+        if not value(&m.cols[sub.tie_cols.v[i]], bound_at(m, sub.tie_slots.v[i]), &key[1 + i]):
             return 0
+    return part_with(m, sub, key, out)
+
+
+cdef int part_with(Machine* m, Sub* sub, const int64_t* key, Part** out) noexcept nogil:
+    """The part of a segment and some values; made if it is not there."""
+    cdef int n = 1 + sub.tie_slots.n, i
+    cdef uint64_t h = 0
+    cdef Part* part
+    for i in range(n):
         h = mixed(h, key[i])
     if 2 * (sub.n_parts + 1) > sub.mask and rehash(sub, n):
         return -5
@@ -145,17 +193,19 @@ cdef void drop_part(Machine* m, Sub* sub, Part* part) noexcept nogil:
 cdef void forget_views(Machine* m) noexcept nogil:
     """The events have changed: what was found among them goes."""
     cdef int i
-    cdef Py_ssize_t j
-    cdef Sub* sub
     for i in range(m.n_subs):
-        sub = &m.subs[i]
-        sub.floor_of, sub.left = INT64_MIN, INT64_MIN
-        if sub.n_parts:
-            for j in range(sub.n_parts):
-                drop_part(m, sub, &sub.parts[j])
-            sub.n_parts = 0
-            memset(sub.table, 0, (sub.mask + 1) * sizeof(int64_t))
-            sub.sweep = 0
+        forget_view(m, &m.subs[i])
+
+
+cdef void forget_view(Machine* m, Sub* sub) noexcept nogil:
+    cdef Py_ssize_t j
+    sub.floor_of, sub.left, sub.has_low, sub.has_high = INT64_MIN, INT64_MIN, False, False
+    if sub.n_parts:
+        for j in range(sub.n_parts):
+            drop_part(m, sub, &sub.parts[j])
+        sub.n_parts = 0
+        memset(sub.table, 0, (sub.mask + 1) * sizeof(int64_t))
+        sub.sweep = 0
 
 
 cdef int sweep(Machine* m, Sub* sub, int64_t floor_) noexcept nogil:
@@ -485,7 +535,7 @@ cdef int look_up(Machine* m, Sub* sub, Bounds* scope, int64_t** first, int64_t**
         r = gather_stretch(m, sub, part, start[0], hi, min(floor_, start[0]), &st)
     else:
         r = slide(m, sub, part, start[0], hi, floor_, &st)
-    if r < 0:
+    if r < 0 or st.records.n == st.head or st.records.v[st.records.n - width] < start[0]:
         return r
     first[0] = st.records.v + record_from(st, width, start[0])
     last[0] = st.records.v + record_from(st, width, hi + 1)
@@ -593,8 +643,8 @@ cdef int bind_results(Machine* m, Flat* f, int k, Bounds* scope) noexcept nogil:
         record, last = sub.found.v, sub.found.v + sub.found.n
     else:
         r = look_up(m, sub, &b, &record, &last, &start)
-    if r < 0:
-        return r
+    if r < 0 or record == last:
+        return min(r, tick(m))
     if k == f.n_levels - 1 and f.plain_last and not sub.loose and sub.distinct.n == 0:
         return emit_records(m, f, sub, level, record, last, start)
     while record < last:
@@ -621,7 +671,7 @@ cdef int emit_records(
     Machine* m, Flat* f, Sub* sub, Level* level, const int64_t* first, const int64_t* last, int64_t start
 ) noexcept nogil:
     """The results of the last level all at once: nothing is asked of any but that it lies in the interval."""
-    cdef Py_ssize_t width = 2 + sub.slots.n, n = 0, base
+    cdef Py_ssize_t width = 2 + sub.slots.n, n = 0, all_ = 0, base
     cdef const int64_t* record = first
     cdef const int64_t* rows
     cdef int64_t* out
@@ -632,9 +682,10 @@ cdef int emit_records(
         return r
     while record < last:
         n += record[1] >= start
+        all_ += 1
         record += width
-    m.compared += c_quotient(last - first, width)
-    level.compared += c_quotient(last - first, width)
+    m.compared += all_
+    level.compared += all_
     m.bound += n
     level.bound += n
     f.completed += n
@@ -691,26 +742,24 @@ cdef int release(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
     cdef Records* h = &m.held
     cdef Py_ssize_t i
     cdef int j, r = 0
-    cdef Bounds b, all_
-    cdef int64_t lo, hi = 0, at_ = 0
+    cdef Bounds b
     if h.n == 0:
         return 0
+    restore(m, f, 0)
+    for i in range(1, c_quotient(h.n, f.hold)):
+        for j in range(f.hold):
+            m.cur[f.levels[j].slot] = min(m.cur[f.levels[j].slot], <Py_ssize_t> h.v[i * f.hold + j])
     for j in range(f.hold, f.n_levels):
-        if f.levels[j].early:
-            all_ = Bounds(INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, -1)
-            for i in range(c_quotient(h.n, f.hold)):
-                restore(m, f, i * f.hold)
-                b = scope[0]
-                narrow(m, &f.levels[j], &b)
-                all_.lo_order, all_.hi_order = min(all_.lo_order, b.lo_order), max(all_.hi_order, b.hi_order)
-                all_.lo_ts, all_.hi_ts = min(all_.lo_ts, b.lo_ts), max(all_.hi_ts, b.hi_ts)
-                all_.lo_pos, all_.hi_pos = min(all_.lo_pos, b.lo_pos), max(all_.hi_pos, b.hi_pos)
-            if asks_for(m, &m.subs[f.levels[j].sub], &all_, &lo, &hi, &at_):
-                m.subs[f.levels[j].sub].left = lo
+        if f.levels[j].early:  # no match has an earlier event anywhere: none asks for more on the left
+            b = scope[0]
+            narrow(m, &f.levels[j], &b)
+            find_low(m, &m.subs[f.levels[j].sub], &b)
+            if m.subs[f.levels[j].sub].low < INT64_MAX:
+                m.subs[f.levels[j].sub].left = m.subs[f.levels[j].sub].low
     m.released = True
     for i in range(c_quotient(h.n, f.hold)):
         restore(m, f, i * f.hold)
-        r = search(m, f, f.hold, scope)
+        r = bind_results(m, f, f.hold, scope)
         if r != 0:
             break
     m.released = False

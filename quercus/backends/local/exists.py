@@ -14,7 +14,7 @@ from quercus.backends.local.code import as_float
 from quercus.backends.local.specs import PAID, EndSpec, JumpSpec, NegationSpec, Program, WaySpec
 from quercus.ir import expr as x
 from quercus.ir import tree as t
-from quercus.ir.exists import Around, Tie, Way, way_of
+from quercus.ir.exists import Around, Method, Tie, Way, way_of
 from quercus.ir.flat import Flat
 
 BUILD = PAID  # when indexes that must be built are; tests build at once
@@ -50,8 +50,26 @@ def _latest(c: Compiler, body: Flat, way: Way, seen: dict[str, Name]) -> WaySpec
                 first.setdefault(k.outer, k)
         (leaf,) = (b for b in body.buffers if b.var == var)
         number = c.flat(alone, seen, root=False, first=var)
-        ends.append(EndSpec(number, _jump(c, leaf, tuple(first.values()), seen)))
+        ends.append(EndSpec(number, _jump(c, leaf, tuple(first.values()), seen), _steps(c, alone, number, seen)))
     return WaySpec("latest", c.flat(body, seen, root=False), ends=ends)
+
+
+def _steps(c: Compiler, body: Flat, number: int, seen: dict[str, Name]) -> list[tuple[int, list[int]]]:
+    """A SEQ of three leaves and more: each with its conditions with the next; none, if there are other conditions."""
+    own = [b.var for b in body.buffers]
+    ordered = all((a, b) in body.before for i, a in enumerate(own) for b in own[i + 1 :])
+    wide = any(len(covered) > 1 for covered, _ in body.windows)
+    if len(own) < 3 or not ordered or wide or body.negations or body.tests or any(b.kleene for b in body.buffers):
+        return []
+    between = {frozenset(pair): i for i, pair in enumerate(pairwise(own))}
+    wanted = [e for e in body.predicates if not c.holds(e)]
+    if any(isinstance(e, x.Same) or x.has_group_call(e) or frozenset(x.variables(e)) not in between for e in wanted):
+        return []
+    names = {b.var: n for b, n in c.program.flats[number].leaves}
+    steps: list[tuple[int, list[int]]] = [(names[v].slots[0], []) for v in own]
+    for e in wanted:
+        steps[between[frozenset(x.variables(e))]][1].append(c.code.predicate(e, seen | names, {}, over=-1))
+    return steps
 
 
 def _slots(b: t.Buffer) -> int:
@@ -82,7 +100,7 @@ def _jump(c: Compiler, b: t.Buffer, ties: tuple[Tie, ...], seen: dict[str, Name]
 # Limits of chains -----------------------------------------------------------------------------------------------------
 
 
-def limited(g: NegationSpec, slots: list[int]) -> int | None:
+def limited(g: NegationSpec, slots: list[int], *methods: Method) -> int | None:
     """The component of a chain whose event alone decides where the first match of a negation after it ends.
 
     Then it also decides which events of the next component can follow.
@@ -91,9 +109,9 @@ def limited(g: NegationSpec, slots: list[int]) -> int | None:
         return None
     for i, (a, b) in enumerate(pairwise(slots)):
         if g.after == [([a], [])] and g.before == [([b], [])]:
-            jumps = all(w.method in ("next", "key", "jumps") for w in g.ways)
-            tied = {slot for w in g.ways for j in w.jumps for _, slot, _, _ in j.ties}
-            return i if jumps and tied <= {a} else None
+            keys = [*(j for w in g.ways for j in w.jumps), *(e.jump for w in g.ways for e in w.ends)]
+            tied = {slot for key in keys for _, slot, _, _ in key.ties}
+            return i if all(w.method in methods for w in g.ways) and tied <= {a} else None
     return None
 
 

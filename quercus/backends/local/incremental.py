@@ -166,6 +166,7 @@ class Engine:
             back = back or v.reaches_back or (v.mode == "first" and looks_back(f))
         self.program: Program = compiler.program
         self.program.build_indexes = NEVER  # over buffers that change with every batch
+        self.has_views = any(not s.collects for s in self.program.subs)
         self.searches = searches
         own = [self.program.flats[max(plain, chain)] for plain, chain, _, _ in searches]
         self.found: list[FlatSpec] = own

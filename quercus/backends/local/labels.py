@@ -52,6 +52,10 @@ class Labels:
         self._learn(together, matcher)
         return [places_of(a, self.known) for a in arrays]
 
+    def texts(self) -> list[str]:
+        """The strings of all labels."""
+        return list(self.known.to_pylist() if self.ordered else self.numbers)
+
     def forget(self, matcher: match.StreamMatcher) -> None:
         """Keep the strings of kept events and of conditions only."""
         used = np.unique(np.concatenate([matcher.column(c) for c in self.columns])) if self.columns else _NONE

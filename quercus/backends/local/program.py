@@ -69,6 +69,7 @@ class Compiler:
             order.insert(0, variant.pivot)
         plain = [v for v in order if not any(v in n.flat.variables for n in nests)]
         homes = self._levels(spec, f, names, plain, variant)
+        all_windows = f.windows
         if nests:
             homes, f = views.add_levels(self, spec, f, names, outer, nests)
         spec.sets = [n.set for n in names.values() if n.set is not None and not n.slots]
@@ -86,7 +87,8 @@ class Compiler:
         finish_nodes(spec, self.program, windows)
         sieves.add(spec, self.program)
         if variant is not None:
-            self._release(spec, variant, f, names, windows)
+            here = [i for i, w in enumerate(all_windows) if w in f.windows]
+            self._release(spec, variant, f, names, dict(zip(here, windows, strict=True)))
         if root:
             if not spec.joins:
                 if variant is None or (variant.chain and variant.mode in ("last", "delayed")):
@@ -202,9 +204,9 @@ class Compiler:
         return (spec.pivot[1],) if spec.pivot is not None and spec.pivot[0] == n.var else n.slots
 
     def _release(
-        self, spec: FlatSpec, v: Variant, f: Flat, names: dict[str, Name], windows: list[tuple[list[int], int]]
+        self, spec: FlatSpec, v: Variant, f: Flat, names: dict[str, Name], windows: dict[int, tuple[list[int], int]]
     ) -> None:
-        """Which window a stream's search waits for, and what each match is asked."""
+        """Which window a stream's search waits for, and what each match is asked. `windows`: by their numbers there."""
         if v.window >= 0:
             spec.due = windows[v.window][1]
         if not v.asks:
@@ -412,7 +414,12 @@ class Compiler:
         for level in spec.levels:
             for number in list(level.negations):
                 g = self.program.negations[number]
-                where = exists.limited(g, slots)
+                where = exists.limited(g, slots, "latest")
+                if where is not None and self.trees:
+                    level.negations.remove(number)
+                    level.negations.append(number)
+                    spec.index_limits.append((where, number))
+                where = exists.limited(g, slots, "next", "key", "jumps")
                 if where is None:
                     continue
                 level.negations.remove(number)

@@ -1,8 +1,8 @@
 """The state of a stream as bytes: Arrow IPC, with what is said once as JSON in the schema's metadata, and a digest.
 
-Three tables one after the other: the events that are kept or wait for their turn, the keys with the next position of
-their own streams, and the rows of matches that must not be given again. Nothing in them is code; what does not agree
-with itself, with this version or with the plan is refused.
+Tables one after the other: the events that are kept or wait for their turn, the keys with the next position of their
+own streams, the rows of matches that must not be given again, and, where sub-queries have views, what these hold.
+Nothing in them is code; what does not agree with itself, with this version or with the plan is refused.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class State:
     next_positions: Index
     given: list[Any]
     facts: dict[str, Any]  # numbers and texts
+    views: pa.Table | None = None  # of sub-queries; older snapshots have none
 
 
 def identity(plan: Plan) -> str:
@@ -53,7 +54,8 @@ def write(state: State, plan: Plan) -> bytes:
     for name, values in ((_PLACE, state.places), (_ROW, state.rows), (_POSITION, state.positions)):
         events = events.append_column(name, pa.array(values, pa.int64()))
     sink = pa.BufferOutputStream()
-    for table in (events.replace_schema_metadata({_META: json.dumps(facts)}), keys, given):
+    views = [] if state.views is None else [state.views]
+    for table in (events.replace_schema_metadata({_META: json.dumps(facts)}), keys, given, *views):
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
     body: bytes = sink.getvalue().to_pybytes()
@@ -70,11 +72,11 @@ def read(data: bytes, plan: Plan) -> State:
         raise DataError("not a snapshot of a stream, or one that was cut off or changed")
     try:
         source = pa.BufferReader(body)
-        tables = []
-        for _ in range(3):
+        tables: list[pa.Table] = []
+        while len(tables) < 3 or (len(tables) == 3 and source.tell() < len(body)):
             with pa.ipc.open_stream(source) as reader:
                 tables.append(reader.read_all())
-        events, keys, given = tables
+        events, keys, given, *views = tables
         for t in tables:
             t.validate(full=True)
         facts = json.loads(events.schema.metadata[_META])
@@ -92,6 +94,7 @@ def read(data: bytes, plan: Plan) -> State:
             keys.column("next").to_numpy().astype(np.int64),
             [json.loads(g) for g in given.column("match").to_pylist()],
             facts,
+            views[0] if views else None,
         )
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, AttributeError) as e:
         raise DataError(f"not a snapshot of a stream: {str(e).splitlines()[0] if str(e) else type(e).__name__}") from e

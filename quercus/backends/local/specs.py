@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.exists import Method
+from quercus.ir.flat import Flat
 
 # When existence indexes that must be built are: never; once searches have cost as much; at the first test.
 NEVER, PAID, AT_ONCE = 0, 1, 2
@@ -135,6 +136,8 @@ class SubSpec:
     loose: bool = False  # in no order with all that is bound before
     flags: bool = False  # only whether an interval is empty is kept
     source: t.Nest | t.Negation | None = None  # of the plan
+    kept: Flat | None = None  # what its results are
+    tied: list[x.Expr] = field(factory=list)  # the values of `ties`
 
 
 @define
@@ -150,10 +153,14 @@ class JumpSpec:
 
 @define
 class EndSpec:
-    """Of `latest`: an alternative that binds the last event first, and the key of that event."""
+    """Of `latest`: an alternative that binds the last event first, and the key of that event.
+
+    `steps`: the slots of a SEQ of three and more whose conditions tie neighbours only, and those with the next one.
+    """
 
     flat: int
     jump: JumpSpec
+    steps: list[tuple[int, list[int]]] = field(factory=list)
 
 
 @define
@@ -227,6 +234,7 @@ class FlatSpec:
     joins: list[JoinSpec] = field(factory=list)  # a tree of joins binds its slots before the levels; children first
     limits: list[tuple[int, list[int]]] = field(factory=list)  # of a chain: (component, buffers of a SEQ negated after)
     jump_limits: list[tuple[int, int]] = field(factory=list)  # (component, negation after it that is jumps from there)
+    index_limits: list[tuple[int, int]] = field(factory=list)  # ... by latest starts; levels have it too, at the end
     pointed: list[int] = field(factory=list)  # the negations that became limits
     trail: int | None = None  # the set at the end of a SEQ of plain components, all in one window
     due: int = -1  # of a stream: the window whose end is waited for

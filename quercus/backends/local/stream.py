@@ -12,7 +12,7 @@ from pyarrow import RecordBatch, Table
 
 from quercus.adapt import Adapt, Switch
 from quercus.backends.base import Limits
-from quercus.backends.local import snapshot
+from quercus.backends.local import kept_views, snapshot
 from quercus.backends.local.adaptive import Adapter, explain_stream
 from quercus.backends.local.conform import conforms
 from quercus.backends.local.delay import Waiting, duration, gathered
@@ -317,6 +317,7 @@ class Stream:
             else self._engine.empty
         )
         keys = [list(k) if isinstance(k, tuple) else k for k in engine.keys.values] if engine.own_positions else []
+        views, of_views = kept_views.told(engine) if engine.has_views else (None, None)
         state = snapshot.State(
             concatenated([events, waiting]),
             np.r_[places, np.full(len(waiting), -1)],
@@ -335,7 +336,9 @@ class Stream:
                 "late": self.late,
                 "switches": [k.told() for k in self._switches],
                 "totals": [] if self._totals is None else self._totals.to_json(),
+                "views": of_views,
             },
+            views,
         )
         return snapshot.write(state, self.plan)
 
@@ -363,6 +366,10 @@ class Stream:
             stream._waiting.restore(table.slice(n), ts[n:], s.rows[n:])
             if engine.own_positions and not len(s.keys) == len(s.next_positions) == len(engine.keys.values):
                 raise DataError("not a snapshot of a stream: its keys do not fit its events")
+            if (s.views is None) != (facts.get("views") is None):
+                raise DataError("not a snapshot of a stream: its views are not what it says of them")
+            if s.views is not None:
+                kept_views.restore(engine, s.views, facts["views"])
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, pa.ArrowException) as e:
             raise DataError(f"not a snapshot of a stream: {e}") from e
         return stream

@@ -55,9 +55,9 @@ def add_levels(
         level = LevelSpec(slots[-1], -1, slots=tuple(slots), sub=len(c.program.subs))
         one = n.flat.buffers[0].var
         for other in bound:
-            if (other, one) in f.before:
+            if (other, one) in f.before and not any((other, o) in f.before and (o, one) in f.before for o in bound):
                 level.after.extend(names[other].slots)
-            elif (one, other) in f.before:
+            elif (one, other) in f.before and not any((one, o) in f.before and (o, other) in f.before for o in bound):
                 level.before.extend(names[other].slots)
         sub = SubSpec(n.strategy, -1, n.strategy == "iterative", slots, source=n.source)
         c.program.subs.append(sub)
@@ -127,6 +127,7 @@ def _of(e: x.Expr) -> frozenset[str]:
 
 def _collect(c: Compiler, sub: SubSpec, f: Flat, seen: Names, ties: list[Tie]) -> None:
     """The alternatives that find results: the whole one, and with a view one for each event that can be last."""
+    sub.kept = f
     if sub.collects:
         sub.flat = c.flat(f, seen, root=False)
         sub.end_slots.append(_slots_of(c, sub.flat, f))
@@ -141,6 +142,7 @@ def _collect(c: Compiler, sub: SubSpec, f: Flat, seen: Names, ties: list[Tie]) -
     sub.firsts = sorted({c.buffer_of(b) for b in f.buffers if not any((o, b.var) in f.before for o in f.variables)})
     for k in ties:
         (name,) = x.variables(k.outer)
+        sub.tied.append(k.outer)
         sub.ties.append((seen[name].slots[0], c.code.column(k.outer, seen[name])))
 
 
