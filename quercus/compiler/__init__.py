@@ -7,7 +7,7 @@ from collections.abc import Collection
 from attrs import evolve
 
 from quercus import plan as plans  # which imports parts of this package: by name, when all of it is there
-from quercus.compiler.aggregates import aggregation
+from quercus.compiler.aggregates import totalled
 from quercus.compiler.bind import bind
 from quercus.compiler.nested import APART, FLATTENING, STRATEGIES
 from quercus.compiler.parse import parse_query
@@ -67,7 +67,7 @@ def compile(
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
-    tree = evolve(tree, aggregation=aggregation(tree, schema))
+    tree = totalled(tree, query, schema)
     said = warnings(query, schema)
     if query.empty is None and any(f.rule == "contradictions" for f in fired):
         said += ("a part can never match and was dropped: explain(verbose=True) shows it under 'contradictions'",)
@@ -91,6 +91,7 @@ def plan_again(plan: plans.Plan, observed: Observed) -> plans.Plan:
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", q, other[0]),)
             q, tree, built = other
+    tree = evolve(tree, aggregation=plan.tree.aggregation, also=plan.tree.also)
     return evolve(plan, query=q, tree=tree, fired=fired, considered=_alternatives(tree, built), arranged=built.arranged)
 
 

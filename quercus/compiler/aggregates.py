@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
+from quercus.compiler.rules.partition_key import more_keys
 from quercus.errors import LimitExceeded
+from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.ir.flat import flatten
 from quercus.ir.running import countable, cuts_ties, grouped
@@ -11,12 +15,15 @@ from quercus.schema import Schema
 _EACH = "each event costs a few steps, however many matches it ends"
 
 
-def aggregation(tree: t.Tree, schema: Schema) -> t.Aggregation | None:
-    """What a plan's tree says of its aggregates; None where it has none."""
+def totalled(tree: t.Tree, query: p.Query, schema: Schema) -> t.Tree:
+    """The tree with what it says of its aggregates, if it has any."""
     if not tree.aggregates:
-        return None
-    reason = _against(tree, schema)
-    return t.Aggregation("running", _EACH) if reason is None else t.Aggregation("enumerated", reason)
+        return tree
+    keyed = evolve(tree, also=more_keys(query))
+    reason = _against(keyed, schema)
+    if reason is None:
+        return evolve(keyed, aggregation=t.Aggregation("running", _EACH))
+    return evolve(tree, aggregation=t.Aggregation("enumerated", reason))
 
 
 def _against(tree: t.Tree, schema: Schema) -> str | None:

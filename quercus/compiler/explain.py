@@ -76,7 +76,8 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
     if tree.partition_by:
         yield "keyed by", ", ".join(tree.partition_by) + " (declared: each key is a stream of its own)"
     if tree.key is not None:
-        yield "key", " = ".join(text.column(c.var, c.attr) for c in tree.key.columns) + " (found: keys never meet)"
+        keys = (" = ".join(text.column(c.var, c.attr) for c in k.columns) for k in tree.keys)
+        yield "key", "; ".join(keys) + " (found: keys never meet)"
     reads: dict[str, list[str]] = {}
     for c in tree.reads:
         reads.setdefault(c.var, []).append(c.attr)

@@ -125,10 +125,6 @@ def grouped(c: Countable, tree: t.Tree) -> Grouped | str:
 
 def listed_live(tree: t.Tree) -> str | None:
     """Why a stream lists the matches of a tree that a run totals without; None: it does not either."""
-    if tree.partition_by and tree.window.kind == "count":
-        return "each key has windows of events of its own"
-    if tree.key is not None and len({c.attr for c in tree.key.columns}) > 1:
-        return "the key has several names"
     if any(a.function in ("min", "max") and a.type == "string" for a in tree.aggregates):
         return "MIN and MAX of strings"
     for f in flatten(tree.root, tree.window):
@@ -167,7 +163,7 @@ def _of_key(g: x.Column, tree: t.Tree) -> bool:
         return False
     if tree.partition_by:
         return g.attr in tree.partition_by
-    return tree.key is not None and g in tree.key.columns
+    return any(g in k.columns for k in tree.keys)
 
 
 def cuts_ties(c: Countable, tree: t.Tree, *, arrival: bool) -> bool:
@@ -177,15 +173,15 @@ def cuts_ties(c: Countable, tree: t.Tree, *, arrival: bool) -> bool:
 
 def holds(e: x.Expr, tree: t.Tree) -> bool:
     """Whether a conjunct holds in every segment of the key."""
-    if not x.is_equality(e):
+    if isinstance(e, x.Same):
+        columns = set(e.columns)
+    elif isinstance(e, x.Compare) and x.is_equality(e):
+        columns = {c for c in (e.left, e.right) if isinstance(c, x.Column)}
+    else:
         return False
-    assert isinstance(e, x.Compare)
-    left, right = e.left, e.right
-    assert isinstance(left, x.Column)
-    assert isinstance(right, x.Column)
     if tree.partition_by:
-        return left.attr == right.attr and left.attr in tree.partition_by
-    return tree.key is not None and left in tree.key.columns and right in tree.key.columns
+        return len({c.attr for c in columns}) <= 1 and all(c.attr in tree.partition_by for c in columns)
+    return any(columns <= set(k.columns) for k in tree.keys)
 
 
 def is_set(b: t.Buffer) -> bool:

@@ -25,6 +25,7 @@ from quercus.backends.local.fill import column, numbers, valid
 from quercus.backends.local.history import History, Piece, row_numbers, taken
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
+from quercus.backends.local.numbered import Chunks, Numbered
 from quercus.backends.local.orders import Orders
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
@@ -101,6 +102,8 @@ class Totalled:
     before: tuple[Piece, ...]
     piece: Piece | None
     moment: Moment
+    numbered: Chunks = ()  # positions before, where each key has its own
+    positions: Index | None = None  # of the piece
 
 
 class Engine:
@@ -134,6 +137,8 @@ class Engine:
         self._inlet: match.Inlet | None = None
         self._columns = columns
         self.live = None if listed else live_totals(plan, self.specs)
+        self.numbered = Numbered()
+        self._fed: tuple[Index, Index] | None = None  # places and positions of the batch at hand
         self.check_groups: Callable[[list[Group]], None] = lambda groups: None  # refuses what cannot be added
 
     def _compiled(self, plan: Plan, orders: Orders | None) -> dict[str, Any]:
@@ -250,6 +255,7 @@ class Engine:
             if limits.max_state_bytes is not None and clock != END:
                 self._check_state(limits, events, clock, place)
         except BaseException:
+            self._fed = None
             self.matcher.undo()
             if self.live is not None:
                 self.live.undo()
@@ -259,14 +265,16 @@ class Engine:
         self.keys.keep()
         if self.live is not None:
             self.live.commit()
-        pieces, piece = tuple(self.history.pieces), None
+        pieces, piece, numbered = tuple(self.history.pieces), None, self.numbered.chunks
         if n:
             piece = Piece(events, self.place, None, rows, clock)
             self.history.add(piece)
+        positions = None if self._fed is None else self._fed[1]
+        self._number()
         self.course.clock, self.course.place = clock, place
         if groups is not None:
             self._purge()
-            return Totalled(groups, pieces, piece, before[:2])
+            return Totalled(groups, pieces, piece, before[:2], numbered, positions)
         found = Found(parts, self, tuple(self.history.pieces))
         if self.remembers:
             found.bound = self._once(found.places())
@@ -313,6 +321,7 @@ class Engine:
             self._feed(events, ts, places, positions if self.own_positions else None)
             if self.live is not None:
                 self.live.commit()
+            self._number()
             self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))
         self.keys.keep()
         self._purge()
@@ -328,6 +337,9 @@ class Engine:
             everything = np.arange(len(ts))
             segments = self.keys.of([events.values(a, everything) for a in self.partition_by], alone=False)
             positions = self.matcher.number(segments) if positions is None else positions
+            if self.live is not None:
+                everywhere = np.arange(places, places + len(ts)) if isinstance(places, int) else places
+                self._fed = everywhere, positions
         feeds = [self._chosen(b, routed[b.accepts], events, segments) for b in self.specs]
         filled = self._columns_of(feeds, events)
         for number, (at, own) in enumerate(feeds):
@@ -336,8 +348,14 @@ class Engine:
                 columns = [filled[i] for i in self.columns[number]]
                 pos = where if positions is None else np.ascontiguousarray(positions[at])
                 self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
-        if self.live is not None and not self.live.take_in(events, feeds, places):
+        if self.live is not None and not self.live.take_in(events, feeds, places, positions):
             self.live = None
+
+    def _number(self) -> None:
+        """Remember the positions of the batch at hand."""
+        if self._fed is not None:
+            self.numbered.add(*self._fed)
+            self._fed = None
 
     def _chosen(self, b: BufferSpec, at: Index, events: Events, segments: Index | None) -> tuple[Index, Index]:
         """The events of a buffer that pass its conditions, and their segments."""
@@ -396,7 +414,7 @@ class Engine:
         """Let go of events that no buffer holds, where they are many."""
         self._commit(everywhere=True)
         if len(self.history) > 4 * self.course.live + 16 * _SLACK:
-            self.history.keep(self.kept())
+            self._keep(self.kept())
 
     def _purge(self) -> None:
         """Let go of what no later match can see; of keys that had no event, now and then."""
@@ -412,10 +430,15 @@ class Engine:
             if len(self.labels) > 2 * self.course.live + _STRINGS:
                 self.labels.forget(self.matcher)
             if len(self.history) > 4 * self.course.live + 16 * _SLACK or (self.own_positions and self.count):
-                self.history.keep(self.kept())
+                self._keep(self.kept())
             if self.given and self.history.pieces:
                 first = self.history.pieces[0].first
                 self.given = {k: last for k, last in self.given.items() if last >= first}
+
+    def _keep(self, places: Index) -> None:
+        self.history.keep(places)
+        if self.numbered.chunks:
+            self.numbered.keep(places)
 
     def _commit(self, *, everywhere: bool) -> None:
         least_pos = self.reach if self.own_positions else self.place - self.reach
@@ -423,7 +446,8 @@ class Engine:
         self.keys.let_go(freed)
         if self.live is not None and everywhere:
             self.live.let_go(freed)
-            self.live.sweep(least_pos if self.count else self._least_ts)
+            if not self.own_positions:
+                self.live.sweep(least_pos if self.count else self._least_ts)
         if everywhere:
             self.course.live = self.matcher.events
 
@@ -439,6 +463,16 @@ class Engine:
             self.keys.values.append(value)
         if len(keys):
             self.matcher.set_positions(next_positions)
+
+    def begin_positions(self, events: pa.Table | pa.RecordBatch, positions: Index) -> None:
+        """Let the next batch have these positions in its keys' own streams."""
+        table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        given, everything = Events(table, self.schema, positions, None), np.arange(len(positions))
+        segments = self.keys.of([given.values(a, everything) for a in self.partition_by], alone=False)
+        self.keys.keep()
+        first = np.full(len(self.keys.values), END)
+        np.minimum.at(first, segments[segments >= 0], positions[segments >= 0])
+        self.matcher.set_positions(np.where(first == END, 0, first))
 
     def positions_of(self, places: Index, more: int) -> Index:
         """The positions of kept events in their keys' own streams; -1 for others, and for `more` at the end."""

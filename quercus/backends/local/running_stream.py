@@ -18,6 +18,7 @@ from quercus.backends.local.symbols import Symbols, leaves
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
+from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir.flat import Flat, flatten
 from quercus.ir.running import Countable, Grouped, countable, grouped, listed_live
@@ -66,15 +67,15 @@ class LiveTotals:
         tree = plan.tree
         parts = Totals(plan.query, plan.schema).flat
         self.counters = [
-            Counter(plan, f, [specs.index(spec_of(b, tree)) for b in leaves(f)], parts)
+            Counter(plan, f, specs, [specs.index(spec_of(b, tree)) for b in leaves(f)], parts)
             for f in flatten(tree.root, tree.window)
         ]
 
-    def take_in(self, events: Events, feeds: Feeds, places: Index | int) -> bool:
-        """Events of a batch; False: this needs listed matches."""
+    def take_in(self, events: Events, feeds: Feeds, places: Index | int, positions: Index | None) -> bool:
+        """Events of a batch, with the positions that windows count; False: this needs listed matches."""
         try:
             for c in self.counters:
-                c.take_in(events, feeds, places)
+                c.take_in(events, feeds, places, positions)
         except Unfit:
             self.undo()
             return False
@@ -122,7 +123,9 @@ class LiveTotals:
 class Counter(Symbols):
     """One alternative over a stream."""
 
-    def __init__(self, plan: Plan, f: Flat, numbers: list[int], parts: list[p.Aggregate]) -> None:
+    def __init__(
+        self, plan: Plan, f: Flat, specs: list[BufferSpec], numbers: list[int], parts: list[p.Aggregate]
+    ) -> None:
         tree = plan.tree
         shape = countable(f, tree)
         assert isinstance(shape, Countable)
@@ -130,7 +133,10 @@ class Counter(Symbols):
         assert isinstance(how, Grouped)
         super().__init__(shape, f, numbers, set())
         self.columns, self.how = plan.query.group_by, how
-        self.by_key = tree.partition_by
+        self.keyed_by: list[frozenset[x.Column] | str] = [*tree.partition_by]
+        if not tree.partition_by:
+            self.keyed_by += [frozenset(k.columns) for k in tree.keys]
+        self.several = len({specs[number].key for number in numbers}) > 1  # an event can be in several segments
         self.counted = tree.window.kind == "count"
         self.needs: list[Need] = [Need("count", -1)]
         self.parts = [self._part(part) for part in parts]
@@ -144,8 +150,18 @@ class Counter(Symbols):
 
     # events
 
-    def take_in(self, events: Events, feeds: Feeds, places: Index | int) -> None:
-        mask, segment = np.zeros(len(events), np.int64), np.zeros(len(events), np.int64)
+    def take_in(self, events: Events, feeds: Feeds, places: Index | int, positions: Index | None) -> None:
+        at, segment, mask = self._held_in_two(feeds) if self.several else self._held(feeds, len(events))
+        row = at + places if isinstance(places, int) else places[at]
+        ts = events.ts[at]
+        values = [self._values(n, events, at, mask) for n in self.needs]
+        where = ts if not self.counted else row if positions is None else positions[at]
+        self.running.take_in(segment, self.symbols_of(mask), where, ts, values)
+        self.pending = (events, at, row, segment)
+
+    def _held(self, feeds: Feeds, n: int) -> tuple[Index, Index, Index]:
+        """The events of all buffers, segment by segment: their places, their segments, and who holds each."""
+        mask, segment = np.zeros(n, np.int64), np.zeros(n, np.int64)
         for bit, number in enumerate(self.merged):
             at, own = feeds[number]
             mask[at] |= 1 << bit
@@ -156,12 +172,18 @@ class Counter(Symbols):
         if len(at) and (segment != segment[0]).any():
             order = np.argsort(segment, kind="stable")
             at, segment = at[order], segment[order]
-        mask = mask[at]
-        row = at + places if isinstance(places, int) else places[at]
-        ts = events.ts[at]
-        values = [self._values(n, events, at, mask) for n in self.needs]
-        self.running.take_in(segment, self.symbols_of(mask), row if self.counted else ts, ts, values)
-        self.pending = (events, at, row, segment)
+        return at, segment, mask[at]
+
+    def _held_in_two(self, feeds: Feeds) -> tuple[Index, Index, Index]:
+        """The same, where buffers go by different keys."""
+        at = np.concatenate([feeds[number][0] for number in self.merged])
+        segment = np.concatenate([feeds[number][1] for number in self.merged])
+        bits = np.repeat(1 << np.arange(len(self.merged)), [len(feeds[number][0]) for number in self.merged])
+        order = np.lexsort((at, segment))
+        at, segment = at[order], segment[order]
+        first = np.flatnonzero(np.r_[True, (at[1:] != at[:-1]) | (segment[1:] != segment[:-1])][: len(at)])
+        mask = np.bitwise_or.reduceat(bits[order], first) if len(first) else bits
+        return at[first], segment[first], mask
 
     def _values(self, need: Need, events: Events, at: Index, mask: Index) -> NDArray[Any] | None:
         if need.kind == "count":
@@ -215,10 +237,9 @@ class Counter(Symbols):
         for g in self.columns:
             if g in self.how.at_end:
                 found.append(_plain(events.values(g.attr, np.array([at]))))
-            elif self.by_key and len(self.by_key) > 1:
-                found.append(key[self.by_key.index(g.attr)])
             else:
-                found.append(key)
+                part = next(i for i, k in enumerate(self.keyed_by) if (k == g.attr if isinstance(k, str) else g in k))
+                found.append(key[part] if len(self.keyed_by) > 1 else key)
         return tuple(found)
 
     # parts of aggregates

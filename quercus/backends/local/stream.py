@@ -299,7 +299,8 @@ class Stream:
         """The groups that changed, where no matches were listed."""
         assert self._totals is not None
         query, totals, engine = self.plan.query, self._totals, self._engine
-        later = Relisted(self.plan, self._columns, found.before, found.piece, found.moment, engine.clock, self.limits)
+        facts = found.before, found.piece, found.moment, engine.clock, self.limits, found.numbered, found.positions
+        later = Relisted(self.plan, self._columns, *facts)
         never = engine.clock == END and not query.group_by and not totals.groups and not found.groups
         return Matches.of_stream(self.plan.schema, query, later, totals.add_groups(found.groups, engine.empty, never))
 
