@@ -34,15 +34,14 @@ def _against(tree: t.Tree, schema: Schema) -> str | None:
         return "its ORs can be taken in too many ways"
     if any(isinstance(n, t.Union) and n.distinct for n in t.positive(tree.root)):
         return "two branches of an OR can give the same match"
-    if len(flats) > 1 and tree.group_by:
-        return "GROUPBY over an OR"
+    arrival = schema.ties == "arrival"
     for f in flats:
         found = countable(f, tree)
         if isinstance(found, str):
             return found
-        if cuts_ties(found, tree, arrival=schema.ties == "arrival"):
+        if cuts_ties(found, tree, arrival=arrival):
             return "a window of events can begin among equal times"
-        groups = grouped(found, tree)
+        groups = grouped(found, tree, arrival=arrival)
         if isinstance(groups, str):
             return groups
     return None

@@ -39,6 +39,7 @@ typedef struct {
     const uint8_t *symbol;
     const uint8_t *mark;
     const int64_t *at;       /* time or position, ascending in a segment */
+    const int64_t *reach;    /* of an event: the first in a window with it, in place of `at`; NULL: as `at` says */
     const int64_t *row;      /* of the stream: which of two ends of different segments is earlier */
     const int32_t *group;    /* of an event that ends matches: whose total it adds to; NULL: 0 */
     const int64_t *integer;  /* values of the role `role` */
@@ -79,6 +80,7 @@ static inline void run_events_of(run_events *e, const run_push *p, const run_seg
     e->symbol = s->symbol;
     e->mark = s->mark;
     e->at = s->at;
+    e->reach = NULL;
     e->row = p->row;
     e->group = p->group;
     e->integer = s->value[p->number];

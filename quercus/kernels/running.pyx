@@ -37,6 +37,7 @@ cdef extern from "running.h":
         const uint8_t* symbol
         const uint8_t* mark
         const int64_t* at
+        const int64_t* reach
         const int64_t* row
         const int32_t* group
         const int64_t* integer
@@ -291,6 +292,7 @@ cdef class Automaton:
         cdef const uint8_t[::1] mark = events.mark
         cdef const int64_t[::1] at = events.at
         cdef const int64_t[::1] row = events.row
+        cdef const int64_t[::1] reach
         cdef const int32_t[::1] group
         cdef const int64_t[::1] integers
         cdef const double[::1] reals
@@ -310,7 +312,12 @@ cdef class Automaton:
             raise ValueError("a symbol that is not known")
         given.count, given.window, given.role, given.skipped = n, events.window, role, 0
         given.symbol, given.mark, given.at, given.row = &symbol[0], &mark[0], &at[0], &row[0]
-        given.group, given.integer, given.real = NULL, NULL, NULL
+        given.group, given.integer, given.real, given.reach = NULL, NULL, NULL, NULL
+        if events.reach is not None:
+            reach = events.reach
+            if reach.shape[0] != n or np.any(np.asarray(reach) > np.arange(n)):
+                raise ValueError("not a window for each event")
+            given.reach = &reach[0]
         if events.group is not None:
             group = events.group
             if group.shape[0] != n or np.min(events.group) < 0 or np.max(events.group) >= groups:

@@ -229,7 +229,10 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
         if (e->mark[i] & RUN_GROUP) group = i;
         int last = i + 1 == e->count ? !open : e->mark[i + 1] & RUN_GROUP;
         alone = last && group == i && a->kind[symbol] != RUN_MIXED;
-        while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) low++;
+        if (e->reach != NULL) low = e->reach[i] > low ? e->reach[i] : low;
+        else
+            while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) low++;
+        RUN_CHECK(low <= i);
         if (low > w->middle && w->middle != group) {
             int status = RUN(build_rows)(w, low, group);
             if (status != RUN_OK) return status;

@@ -34,16 +34,20 @@ class States:
     gaps: tuple[tuple[int, int, Moves], ...]
     roles: tuple[Role, ...]
     ends: tuple[int, ...]  # roles that can end a match
+    far: tuple[int, ...]  # roles that are negated after the end
 
 
 def states_of(c: Countable) -> States:
-    """States count up along the pattern; the first is the beginning of the window."""
+    """States count up along the pattern; the first is the beginning of the window.
+
+    What is negated after the last block kills, from where a window with it begins, all that has not begun.
+    """
     at = 0
     gaps: list[tuple[int, int, Moves]] = []
     exits: list[list[int]] = []
     inside: list[int] = []  # the first inner state of each block
     for i, gap in enumerate(c.gaps[:-1]):
-        places, moves, leaves = _gap(gap)
+        places, moves, leaves = _gap(gap, kills=i == 0 and bool(c.gaps[-1]))
         gaps.append((at, places, moves))
         exits.append([at + place for place in leaves])
         at += places
@@ -64,7 +68,9 @@ def states_of(c: Countable) -> States:
         there = [(gap.set, SET)] if gap.set is not None else []
         for leaf, flag in [*there, *((b, AFTER) for b in gap.after), *((b, BEFORE) for b in gap.before)]:
             roles.append(Role(leaf, (), ((i, flag, len(roles)),)))
-    return States(at, tuple(gaps), tuple(roles), tuple(ends))
+    far = range(len(roles), len(roles) + len(c.gaps[-1].before))
+    roles += [Role(leaf, (), ()) for leaf in c.gaps[-1].before]
+    return States(at, tuple(gaps), tuple(roles), tuple(ends), tuple(far))
 
 
 def _counted(size: int, inside: int, exits: list[int], done: int, role: int) -> list[Edge]:
@@ -85,7 +91,7 @@ def _unordered(
     return edges + [(number[s], number[s | {leaf.var}], role, 1) for s in chosen if leaf.var not in s]
 
 
-def _gap(gap: Gap) -> tuple[int, Moves, list[int]]:
+def _gap(gap: Gap, *, kills: bool) -> tuple[int, Moves, list[int]]:
     """The places of a gap, where each goes under each mask of flags (-1: the match is lost), and which lead on.
 
     NONE: no element; SEEN: none, and a negated event that forbids the empty set; SOME: elements; SPOILT: elements, and
@@ -94,7 +100,7 @@ def _gap(gap: Gap) -> tuple[int, Moves, list[int]]:
     if gap.set is None:
         return 1, [[-1 if mask & BEFORE else 0] for mask in range(8)], [0]
     empty = gap.set.least == 0
-    if empty and not gap.before and not gap.after:
+    if empty and not gap.before and not gap.after and not kills:
         return 1, [[0] for _ in range(8)], [0]
     names = ["none", *(["seen"] if empty and gap.after else []), "some", *(["spoilt"] if gap.after else [])]
     place = {n: i for i, n in enumerate(names)}

@@ -21,7 +21,7 @@ from quercus.errors import LimitExceeded
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir.flat import Flat, flatten
-from quercus.ir.running import Countable, Grouped, countable, grouped, listed_live
+from quercus.ir.running import Countable, countable, listed_live, live_groups
 from quercus.kernels import running
 from quercus.plan import Plan
 
@@ -129,8 +129,7 @@ class Counter(Symbols):
         tree = plan.tree
         shape = countable(f, tree)
         assert isinstance(shape, Countable)
-        how = grouped(shape, tree)
-        assert isinstance(how, Grouped)
+        how = live_groups(shape, tree)
         super().__init__(shape, f, numbers, set())
         self.columns, self.how = plan.query.group_by, how
         self.keyed_by: list[frozenset[x.Column] | str] = [*tree.partition_by]
@@ -145,8 +144,6 @@ class Counter(Symbols):
         ties = plan.schema.ties != "arrival" and not alone
         self.running = running.Running(self.states.count, [(n.kind, n.role) for n in self.needs], window, ties)
         self.pending: tuple[Events, Index, Index, Index] | None = None
-        self._known: running.Automaton | None = None
-        self._symbols = 0
 
     # events
 
@@ -211,9 +208,7 @@ class Counter(Symbols):
             return []
         events, at, row, segment = self.pending
         codes, count = self._groups(events, at, segment)
-        if self._known is None or len(self.symbols) > self._symbols:
-            self._known, self._symbols = self.automaton(), len(self.symbols)
-        sums, first = self.running.totals(self._known, row, codes, count)
+        sums, first = self.running.totals(self.automaton(), row, codes, count)
         parts = list(zip(*(told(sums) for told in self.parts), strict=True)) if self.parts else [()] * count
         return [
             Group(int(row[i]), self._shown(events, at[i], keys[segment[i]] if keys else None), list(parts[g]))
