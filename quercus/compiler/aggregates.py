@@ -9,7 +9,7 @@ from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.ir.flat import flatten
-from quercus.ir.running import countable, cuts_ties, grouped
+from quercus.ir.running import countable, cuts_ties, grouped, listed_live
 from quercus.schema import Schema
 
 _EACH = "each event costs a few steps, however many matches it ends"
@@ -22,7 +22,8 @@ def totalled(tree: t.Tree, query: p.Query, schema: Schema) -> t.Tree:
     keyed = evolve(tree, also=more_keys(query))
     reason = _against(keyed, schema)
     if reason is None:
-        return evolve(keyed, aggregation=t.Aggregation("running", _EACH))
+        live = listed_live(keyed, arrival=schema.ties == "arrival") or ""
+        return evolve(keyed, aggregation=t.Aggregation("running", _EACH, live))
     return evolve(tree, aggregation=t.Aggregation("enumerated", reason))
 
 

@@ -142,14 +142,26 @@ def _read(c: Countable, tree: t.Tree, backwards: bool, arrival: bool) -> Grouped
     return Grouped(backwards, tuple(g for g in others if g.var == end), tuple(g for g in others if g.var != end))
 
 
-def live_groups(c: Countable, tree: t.Tree) -> Grouped:
-    """How the groups of a stream are told apart."""
-    how = _read(c, tree, backwards=False, arrival=True)
-    assert isinstance(how, Grouped)
-    return how
+def live_groups(c: Countable, tree: t.Tree, *, arrival: bool) -> Grouped | str:
+    """How the groups of a stream are told apart, or why they are not. Backwards: matches wait for the end of the window
+    after their start, and are totalled there.
+    """
+    if not c.gaps[-1]:
+        how = _read(c, tree, backwards=False, arrival=True)
+        return "GROUPBY names a component before the last" if isinstance(how, Grouped) and how.apart else how
+    if c.gaps[0]:
+        return "matches wait, and are open at both ends"
+    if tree.window.kind == "count" and not arrival:
+        return "matches wait, and a window of events can end among equal times"
+    if tree.window.kind == "count" and tree.partition_by:
+        return "matches wait, and each key has windows of events of its own"
+    others = tuple(g for g in tree.group_by if g.var in c.variables and not _of_key(g, tree))
+    if any(g.var != _plain_end(c.blocks[0]) for g in others):
+        return "matches wait, and GROUPBY names a component after the first"
+    return Grouped(True, others)
 
 
-def listed_live(tree: t.Tree) -> str | None:
+def listed_live(tree: t.Tree, *, arrival: bool) -> str | None:
     """Why a stream lists the matches of a tree that a run totals without; None: it does not either."""
     if any(a.function in ("min", "max") and a.type == "string" for a in tree.aggregates):
         return "MIN and MAX of strings"
@@ -157,10 +169,9 @@ def listed_live(tree: t.Tree) -> str | None:
         found = countable(f, tree)
         if isinstance(found, str):
             return found
-        if found.gaps[-1]:
-            return "matches are not decided at their last event"
-        if live_groups(found, tree).apart:
-            return "GROUPBY names a component before the last"
+        how = live_groups(found, tree, arrival=arrival)
+        if isinstance(how, str):
+            return how
         if _symbols(found) > MOST_SYMBOLS:
             return "an event can be too many components"
     return None

@@ -205,6 +205,7 @@ class Aggregation:
 
     strategy: Literal["running", "enumerated"]
     reason: str
+    listed_live: str = ""  # why a stream lists the matches of each push all the same; empty: it does not
 
 
 @frozen

@@ -11,6 +11,7 @@ typedef struct {
     int64_t low, middle, room;
     int64_t from, group;                                         /* where the window and the last tie group begin */
     int open;                                                    /* whether events of that group may still come */
+    int exact;                                                   /* rows are of matches that begin with their event */
     uint64_t steps;
 } RUN(state);
 
@@ -136,6 +137,21 @@ static void RUN(stay_rows)(RUN(state) *w, int add) {
     RUN(forget_stays)(w);
 }
 
+/* The row of event j alone: of the matches that it begins. */
+
+static void RUN(begin_row)(RUN(state) *w, int64_t j, const RUN_VALUE *after) {
+    const run_automaton *a = w->a;
+    int m = a->states, symbol = w->e->symbol[j];
+    RUN_VALUE *to = w->row + (j - w->low) * m;
+    for (int c = 0; c < m; c++) to[c] = RUN(zero)();
+    for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+        const int32_t *edge = a->edges + 4 * s;
+        if (edge[0] != 0 || edge[1] < 0) continue;
+        RUN_VALUE times = edge[2] == w->e->role ? RUN(value)(w->e, j) : RUN(one)();
+        for (int c = a->base[edge[1]]; c < m; c++) RUN(add_times)(w, to + c, after[edge[1] * m + c], times);
+    }
+}
+
 static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
     const run_automaton *a = w->a;
     const run_events *e = w->e;
@@ -156,6 +172,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
         while (begin > low && !(e->mark[begin] & RUN_GROUP)) begin--;
         int symbol = e->symbol[j];
         if (begin == j && a->kind[symbol] == RUN_EDGES) {
+            if (w->exact) RUN(begin_row)(w, j, w->rows);
             for (int s = a->edge_at[symbol + 1] - 1; s >= a->edge_at[symbol]; s--) {
                 const int32_t *edge = a->edges + 4 * s;
                 if (edge[1] < 0) break;
@@ -167,14 +184,15 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
                 } else
                     for (int c = a->base[edge[1]]; c < m; c++) w->bad |= RUN(add)(from + c, to[c]);
             }
-            memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
+            if (!w->exact) memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
             j--;
             continue;
         }
         if (begin == j && a->kind[symbol] == RUN_STAYS) {
+            if (w->exact) RUN(begin_row)(w, j, w->rows);
             RUN(note_stays)(w, symbol, j);
             RUN(stay_rows)(w, 0);
-            memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
+            if (!w->exact) memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
             j--;
             continue;
         }
@@ -183,6 +201,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
         RUN(forget_stays)(w);
         for (; j >= begin; j--) {
             symbol = e->symbol[j];
+            if (w->exact) RUN(begin_row)(w, j, w->fresh);
             for (int s = a->edge_at[symbol + 1] - 1; s >= a->edge_at[symbol]; s--) {
                 const int32_t *edge = a->edges + 4 * s;
                 if (edge[1] < 0) break;
@@ -195,7 +214,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
                 }
             }
             RUN(note_stays)(w, symbol, j);
-            for (int c = 0; c < m; c++) {
+            for (int c = 0; c < m && !w->exact; c++) {
                 RUN_VALUE *to = w->row + (j - low) * m + c;
                 *to = RUN(stayed)(w, 0, c);
                 w->bad |= RUN(add)(to, w->enters[c]);
@@ -218,6 +237,7 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
         int symbol = e->symbol[i], alone;
         int ends = a->edge_at[symbol] < a->edge_at[symbol + 1] && a->edges[4 * a->edge_at[symbol] + 1] < 0;
         RUN_CHECK(symbol < a->symbols);
+        if ((i & RUN_LOOK) == RUN_LOOK && e->look != NULL && e->look(e->context)) return RUN_STOPPED;
         if (e->mark[i] & RUN_GROUP && w->open) {
             RUN(close_group)(w);
             w->open = 0;
@@ -263,7 +283,8 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
             if (RUN(some)(sum)) {
                 int64_t to = e->group == NULL ? 0 : e->group[i - e->skipped];
                 w->bad |= RUN(total)(totals + to, sum);
-                if (found[to] < 0 || e->row[i - e->skipped] < e->row[found[to]]) found[to] = i - e->skipped;
+                if (found[to] < 0 || (e->row != NULL && e->row[i - e->skipped] < e->row[found[to]]))
+                    found[to] = i - e->skipped;
             }
 #ifdef RUN_EACH
             if (each != NULL) each[i] = sum;
@@ -282,6 +303,78 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
     w->from = low;
     w->group = group;
     return RUN_OK;
+}
+
+/* Matches that wait for the window after their start: those that begin before `until` less the window are totalled. The
+   older part is made again when all of it is out, of what has come until `end`. */
+
+static int RUN(settle)(RUN(state) *w, int64_t end, int64_t until, RUN_TOTAL *totals, int64_t *found) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int m = a->states;
+    for (; w->from < end; w->from++) {
+        int64_t j = w->from;
+        if (until != INT64_MAX && (uint64_t)until - (uint64_t)e->at[j] <= e->window) break;
+        if (j >= w->middle) {
+            int64_t group = w->open ? w->group : end; /* what is open is at `until`, later than event j */
+            RUN_CHECK(j < group);
+            int status = RUN(build_rows)(w, j, group);
+            if (status != RUN_OK) return status;
+            RUN(identity)(w->column, m);
+            RUN(nothing)(w->entered, m);
+            RUN(forget_stays)(w);
+            for (int64_t k = group; k < end; k++) RUN(enter)(w, e->symbol[k], k);
+        }
+        const RUN_VALUE *row = w->row + (j - w->low) * m;
+        RUN_VALUE sum = RUN(zero)();
+        for (int c = 0; c < m; c++) {
+            if (!a->accepts[c]) continue;
+            for (int r = 0; r <= a->top[c]; r++) RUN(add_times)(w, &sum, row[r], w->column[c * m + r]);
+        }
+        if (RUN(some)(sum)) {
+            int64_t to = e->slot == NULL ? 0 : e->slot[e->tag[j]];
+            w->bad |= RUN(total)(totals + to, sum);
+            if (found[to] < 0) found[to] = 0;
+        }
+        if (w->bad) return RUN_TOO_LARGE;
+    }
+    return RUN_OK;
+}
+
+static int RUN(delayed)(RUN(state) *w, int64_t begin, int open, int64_t until, RUN_TOTAL *totals, int64_t *found) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int status;
+    w->steps += e->count - begin;
+    for (int64_t i = begin; i < e->count; i++) {
+        int symbol = e->symbol[i];
+        RUN_CHECK(symbol < a->symbols);
+        if ((i & RUN_LOOK) == RUN_LOOK && e->look != NULL && e->look(e->context)) return RUN_STOPPED;
+        if (e->mark[i] & RUN_GROUP) {
+            if (w->open) RUN(close_group)(w);
+            w->open = 0;
+            w->group = i;
+        }
+        if (e->mark[i] & RUN_SEGMENT) {
+            w->from = w->low = w->middle = i;
+            RUN(identity)(w->column, a->states);
+        }
+        status = RUN(settle)(w, i, e->at[i], totals, found);
+        if (status != RUN_OK) return status;
+        int last = i + 1 == e->count ? !open : e->mark[i + 1] & RUN_GROUP;
+        if (last && w->group == i && a->kind[symbol] != RUN_MIXED) RUN(step)(w, symbol, i);
+        else {
+            RUN(enter)(w, symbol, i);
+            if (last) RUN(close_group)(w);
+            else w->open = 1;
+        }
+        if (w->bad) return RUN_TOO_LARGE;
+    }
+    if (w->open && e->count > 0 && e->at[e->count - 1] < until) {
+        RUN(close_group)(w);
+        w->open = 0;
+    }
+    return RUN(settle)(w, e->count, until, totals, found);
 }
 
 static int RUN(begin)(RUN(state) *w, const run_automaton *a, const run_events *e) {
@@ -306,6 +399,7 @@ static int RUN(run)(const run_automaton *a, const run_events *e, RUN_TOTAL *tota
     int status = RUN(begin)(&w, a, e);
     if (status != RUN_OK) return status;
     status = RUN(pass)(&w, 0, 0, totals, found, each);
+    if (e->steps != NULL) *e->steps += w.steps;
     free(w.row);
     free(w.column);
     return status;
@@ -371,10 +465,11 @@ static int RUN(rebuild)(RUN(state) *w, int64_t begin, int64_t end, int ties) {
 
 static int RUN(push)(const run_automaton *a, const run_push *p, RUN_TOTAL *totals, int64_t *found, uint64_t *steps) {
     RUN(state) w;
-    run_events e;
+    run_events e = {0};
     int status = RUN(begin)(&w, a, &e);
     if (status != RUN_OK) return status;
     RUN_VALUE *scratch = w.column;
+    w.exact = p->delayed;
     for (int64_t n = 0; n < p->count && status == RUN_OK; n++) {
         run_segment *s = p->touched[n];
         run_kept *k = s->kept + p->number;
@@ -382,7 +477,9 @@ static int RUN(push)(const run_automaton *a, const run_push *p, RUN_TOTAL *total
         status = RUN(load)(&w, k);
         if (status != RUN_OK) break;
         if (!k->valid) status = RUN(rebuild)(&w, s->lo, s->before, p->ties);
-        if (status == RUN_OK) status = RUN(pass)(&w, s->before, p->ties, totals, found, NULL);
+        if (status == RUN_OK)
+            status = p->delayed ? RUN(delayed)(&w, s->before, p->ties, p->until, totals, found)
+                                : RUN(pass)(&w, s->before, p->ties, totals, found, NULL);
         RUN(store)(&w, k, status == RUN_OK);
     }
     *steps += w.steps;

@@ -248,7 +248,7 @@ class Engine:
                 feed()
             before = (self.clock, self.place, self.place)
             if self.live is not None:
-                groups = self.live.totals(self.keys.values if self.keyed else [])
+                groups = self.live.totals(self.keys.values if self.keyed else [], clock, place, limits)
                 self.check_groups(groups)
             else:
                 parts = self._search(before, (clock, END if clock == END else place, place), limits)
@@ -320,6 +320,7 @@ class Engine:
         if len(ts):
             self._feed(events, ts, places, positions if self.own_positions else None)
             if self.live is not None:
+                self.live.forget_decided(self.clock, self.place)
                 self.live.commit()
             self._number()
             self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from quercus.backends.base import Limits
 from quercus.backends.local.aggregate import aggregated, group_codes
 from quercus.backends.local.automaton import BEFORE
 from quercus.backends.local.buffers import BufferSource, buffer_specs, routed_to, segments, spec_of
@@ -121,6 +122,20 @@ def _codes(found: list[Found], plan: Plan, stream: Events) -> list[int]:
 
 def _input_rows(stream: Events, rows: Index) -> Index:
     return np.where(rows < 0, -1, stream.input_rows(np.maximum(rows, 0)))
+
+
+def too_many_partial() -> LimitExceeded:
+    return LimitExceeded(
+        "a window has more than 10**38 partial matches: tighten WITHIN", limit="decimal digits", value=38
+    )
+
+
+def not_in_time(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(
+        f"not done after {limits.max_seconds} s: raise Limits(max_seconds=)",
+        limit="max_seconds",
+        value=limits.max_seconds,
+    )
 
 
 class Alternative(Symbols):
@@ -252,9 +267,7 @@ class Alternative(Symbols):
                 return apart(self)
             return self.found(self.entries)
         except OverflowError:
-            raise LimitExceeded(
-                "a window has more than 10**38 partial matches: tighten WITHIN", limit="decimal digits", value=38
-            ) from None
+            raise too_many_partial() from None
 
     def found(self, e: Entries, codes: tuple[int, ...] = (), rows: dict[x.Column, int] | None = None) -> list[Found]:
         """The groups of some entries that have matches. `rows`: events that show what all of them have in common."""

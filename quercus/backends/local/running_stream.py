@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,23 +11,27 @@ import pyarrow as pa
 from attrs import frozen
 from numpy.typing import NDArray
 
+from quercus.backends.base import Limits
 from quercus.backends.local.aggregate import group_codes
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.events import Events
 from quercus.backends.local.specs import BufferSpec, Index
 from quercus.backends.local.symbols import Symbols, leaves
-from quercus.backends.local.totals import Totals
+from quercus.backends.local.running import not_in_time, too_many_partial
+from quercus.backends.local.totals import Totals, known
 from quercus.backends.local.values import Values
-from quercus.errors import LimitExceeded
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir.flat import Flat, flatten
-from quercus.ir.running import Countable, countable, listed_live, live_groups
+from quercus.ir.running import Countable, Grouped, countable, live_groups
 from quercus.kernels import running
 from quercus.plan import Plan
 
 Feeds = list[tuple[Index, Index]]  # of each buffer: its new events, by their places in the batch, and their segments
 _TOP = 2**63 - 1
+
+
+_ATTENTIVE = running.Watch()  # for Ctrl-C
 
 
 class Unfit(Exception):
@@ -55,7 +60,7 @@ class Group:
 def live_totals(plan: Plan, specs: list[BufferSpec]) -> LiveTotals | None:
     """What totals a stream of a plan, where that needs no matches."""
     found = plan.tree.aggregation
-    if found is None or found.strategy != "running" or listed_live(plan.tree) is not None:
+    if found is None or found.strategy != "running" or found.listed_live:
         return None
     return LiveTotals(plan, specs)
 
@@ -81,15 +86,25 @@ class LiveTotals:
             return False
         return True
 
-    def totals(self, keys: list[Any]) -> list[Group]:
-        """What they added, group by group in the order of first matches. `keys`: of each segment."""
+    def totals(self, keys: list[Any], clock: int, place: int, limits: Limits) -> list[Group]:
+        """What they added, group by group in the order of what decided first. `keys`: of each segment."""
+        watch = None if limits.max_seconds is None else running.Watch(time.monotonic() + limits.max_seconds)
         try:
-            found = [g for c in self.counters for g in c.totals(keys)]
+            found = []
+            for c in self.counters:
+                c.running.watch = watch or _ATTENTIVE
+                found += c.totals(keys, clock, place)
         except OverflowError:
-            raise LimitExceeded(
-                "a window has more than 10**38 partial matches: tighten WITHIN", limit="decimal digits", value=38
-            ) from None
+            raise too_many_partial() from None
+        except TimeoutError:
+            raise not_in_time(limits) from None
         return sorted(found, key=lambda g: g.order)
+
+    def forget_decided(self, clock: int, place: int) -> None:
+        """After events were taken in again: what was decided by then was given before."""
+        for c in self.counters:
+            if c.waits:
+                c.settled(clock, place)
 
     def commit(self) -> None:
         for c in self.counters:
@@ -129,8 +144,12 @@ class Counter(Symbols):
         tree = plan.tree
         shape = countable(f, tree)
         assert isinstance(shape, Countable)
-        how = live_groups(shape, tree)
-        super().__init__(shape, f, numbers, set())
+        how = live_groups(shape, tree, arrival=plan.schema.ties == "arrival")
+        assert isinstance(how, Grouped)
+        self.waits, self.present = how.backwards, f.variables
+        super().__init__(shape, f, numbers, set(), waits=how.backwards)
+        self.tags: dict[Any, int] = {}
+        self.tagged: list[tuple[Any, ...]] = []  # of each tag: the values of its group
         self.columns, self.how = plan.query.group_by, how
         self.keyed_by: list[frozenset[x.Column] | str] = [*tree.partition_by]
         if not tree.partition_by:
@@ -142,7 +161,8 @@ class Counter(Symbols):
         alone = len(shape.blocks) == 1 and not any(shape.gaps)
         window = min(tree.window.size - 1 if self.counted else tree.window.size, 2**64 - 1)
         ties = plan.schema.ties != "arrival" and not alone
-        self.running = running.Running(self.states.count, [(n.kind, n.role) for n in self.needs], window, ties)
+        passes = [(n.kind, n.role) for n in self.needs]
+        self.running = running.Running(self.states.count, passes, window, ties, self.waits)
         self.pending: tuple[Events, Index, Index, Index] | None = None
 
     # events
@@ -153,7 +173,12 @@ class Counter(Symbols):
         ts = events.ts[at]
         values = [self._values(n, events, at, mask) for n in self.needs]
         where = ts if not self.counted else row if positions is None else positions[at]
-        self.running.take_in(segment, self.symbols_of(mask), where, ts, values)
+        symbols = self.symbols_of(mask)
+        if self.waits:
+            tags = self._tags(events, at, segment, mask)
+            self.running.take_in(segment, symbols, where, ts, values, tags, self.automaton())
+        else:
+            self.running.take_in(segment, symbols, where, ts, values)
         self.pending = (events, at, row, segment)
 
     def _held(self, feeds: Feeds, n: int) -> tuple[Index, Index, Index]:
@@ -202,8 +227,16 @@ class Counter(Symbols):
 
     # totals
 
-    def totals(self, keys: list[Any]) -> list[Group]:
-        """What the events at hand added."""
+    def totals(self, keys: list[Any], clock: int, place: int) -> list[Group]:
+        """What the events at hand added, or a clock and a number of events that have come so far."""
+        if self.waits:
+            sums, tags, first = self.settled(clock, place)
+            parts = list(zip(*(told(sums) for told in self.parts), strict=True)) if self.parts else [()] * len(tags)
+            return [
+                Group(g, self._tagged(tag, keys), list(parts[g]))
+                for g, tag in enumerate(tags)
+                if first[g] >= 0
+            ]
         if self.pending is None or not len(self.pending[1]):
             return []
         events, at, row, segment = self.pending
@@ -216,26 +249,66 @@ class Counter(Symbols):
             if i >= 0
         ]
 
+    def settled(self, clock: int, place: int) -> tuple[list[list[Any]], list[int], Index]:
+        """The totals of matches that have waited long enough, by the tags of their starts."""
+        return self.running.settled(self.automaton(), place if self.counted and clock != _TOP else clock)
+
+    def _tags(self, events: Events, at: Index, segment: Index, mask: Index) -> Index:
+        """A number for the group of each event that can begin a match."""
+        tags = np.zeros(len(at), np.int64)
+        if not self.columns:
+            self.tagged = [()]
+            return tags
+        bits = 0
+        for r, bit in zip(self.states.roles, self.bits, strict=True):
+            bits |= 1 << bit if any(source == 0 for source, _, _, _ in r.edges) else 0
+        there = np.flatnonzero(mask & bits)
+        own = [g for g in self.columns if g in self.how.at_end]
+        values = [events.values(g.attr, at[there]) for g in own]
+        keyed = len(own) < sum(g.var in self.present for g in self.columns)
+        codes = group_codes([*values, Values("int64", segment[there])] if keyed else values, len(there))
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        found = np.empty(len(first), np.int64)
+        for n, i in enumerate(first.tolist()):
+            shown = tuple(_plain(events.values(g.attr, at[there[i : i + 1]])) for g in own)
+            key = (*(known(v) for v in shown), int(segment[there[i]]) if keyed else -1)
+            found[n] = self.tags.setdefault(key, len(self.tags))
+            if found[n] == len(self.tagged):
+                self.tagged.append((*shown, key[-1]))
+        tags[there] = found[inverse] if len(there) else 0
+        return tags
+
+    def _tagged(self, tag: int, keys: list[Any]) -> tuple[Any, ...]:
+        """The values of a group."""
+        if not self.columns:
+            return ()
+        *own, segment = self.tagged[tag]
+        key = keys[segment] if segment >= 0 else None
+        at_start = iter(own)
+        return tuple(next(at_start) if g in self.how.at_end else self._of_key(g, key) for g in self.columns)
+
     def _groups(self, events: Events, at: Index, segment: Index) -> tuple[NDArray[np.int32], int]:
         """The group of each event, if it ends a match."""
         if not self.columns:
             return np.zeros(len(at), np.int32), 1
         values = [events.values(g.attr, at) for g in self.columns if g in self.how.at_end]
-        if len(values) < len(self.columns):
+        if len(values) < sum(g.var in self.present for g in self.columns):
             values.append(Values("int64", segment))
         codes = group_codes(values, len(at))
         return codes.astype(np.int32), int(codes.max(initial=0)) + 1
 
     def _shown(self, events: Events, at: int, key: Any) -> tuple[Any, ...]:
         """The values of a group, as Totals has them."""
-        found = []
-        for g in self.columns:
-            if g in self.how.at_end:
-                found.append(_plain(events.values(g.attr, np.array([at]))))
-            else:
-                part = next(i for i, k in enumerate(self.keyed_by) if (k == g.attr if isinstance(k, str) else g in k))
-                found.append(key[part] if len(self.keyed_by) > 1 else key)
-        return tuple(found)
+        return tuple(
+            _plain(events.values(g.attr, np.array([at]))) if g in self.how.at_end else self._of_key(g, key)
+            for g in self.columns
+        )
+
+    def _of_key(self, g: x.Column, key: Any) -> Any:
+        if g.var not in self.present:  # of an OR branch that is not taken here
+            return None
+        part = next(i for i, k in enumerate(self.keyed_by) if (k == g.attr if isinstance(k, str) else g in k))
+        return key[part] if len(self.keyed_by) > 1 else key
 
     # parts of aggregates
 

@@ -24,10 +24,12 @@ def leaves(f: Flat) -> list[t.Buffer]:
 class Symbols:
     """The automaton of an alternative, its roles, and the symbols that were seen."""
 
-    def __init__(self, shape: Countable, f: Flat, numbers: list[int], apart: set[str]) -> None:
+    def __init__(
+        self, shape: Countable, f: Flat, numbers: list[int], apart: set[str], *, waits: bool = False
+    ) -> None:
         """`numbers`: the buffer of each leaf. Variables of `apart` may be looked at in part."""
         self.shape = shape
-        self.states: States = states_of(shape)
+        self.states: States = states_of(shape, waits=waits)
         held = dict(zip(map(id, leaves(f)), numbers, strict=True))
         self.bits: list[int] = []  # of each role: the bit of its buffer
         self.merged: list[int] = []  # of each bit: the buffer
@@ -73,7 +75,7 @@ class Symbols:
             held = [r for r, bit in zip(self.states.roles, self.bits, strict=True) if mask >> bit & 1]
             kills = [(0, BEFORE, -2)] if mask >> self.killer & 1 else []
             made.append(([e for r in held for e in r.edges], [*(s for r in held for s in r.stays), *kills]))
-        self._known = running.Automaton(self.states.count, self.states.gaps, made)
+        self._known = running.Automaton(self.states.count, self.states.gaps, made, self.states.accepts)
         self._symbols = len(self.symbols)
         return self._known
 

@@ -70,12 +70,14 @@ class Totals:
     def add_groups(self, found: Sequence[Group], events: pa.Table, never: bool) -> pa.Table:
         """Add what was found of some groups; the same table. With `never`, the one row of a query without matches."""
         schema = self._schema_of(events)
-        rows: list[Key] = [tuple(_key(v) for v in g.shown) for g in found]
+        rows: list[Key] = [tuple(known(v) for v in g.shown) for g in found]
         for key, g in zip(rows, found, strict=True):
             self.merge(key, g.parts)
-        rows = list(dict.fromkeys(rows)) if not self.query.group_by else rows
+        first = dict(zip(reversed(rows), reversed(found), strict=True))
+        rows = list(dict.fromkeys(rows))
         columns = [
-            _column([g.shown[i] for g in found], schema.field(i).type, "") for i in range(len(self.query.group_by))
+            _column([first[k].shown[i] for k in rows], schema.field(i).type, "")
+            for i in range(len(self.query.group_by))
         ]
         return self.table([()] if never else rows, columns, schema)
 
@@ -83,10 +85,10 @@ class Totals:
         """Refuse what would have too many digits, before it is added."""
         merged: dict[Key, list[Any]] = {}
         for g in found:
-            key = tuple(_key(v) for v in g.shown)
-            known = merged.setdefault(key, list(self.groups.get(key, [None] * len(self.flat))))
+            key = tuple(known(v) for v in g.shown)
+            old = merged.setdefault(key, list(self.groups.get(key, [None] * len(self.flat))))
             for j, part in enumerate(self.flat):
-                known[j] = _merged(part.function, known[j], g.parts[j])
+                old[j] = _merged(part.function, old[j], g.parts[j])
         at = 0
         for a, parts in zip(self.query.aggregates, self._parts, strict=True):
             if a.function in ("count", "sum"):
@@ -170,10 +172,10 @@ def _plain(column: Any) -> Any:
 
 def _keys(column: Any) -> list[Any]:
     """Values as parts of a group's key: NaN is one value, and so are 0.0 and -0.0."""
-    return [_key(v) for v in _plain(column).to_pylist()]
+    return [known(v) for v in _plain(column).to_pylist()]
 
 
-def _key(v: Any) -> Any:
+def known(v: Any) -> Any:
     return "NaN" if isinstance(v, float) and v != v else v + 0.0 if isinstance(v, float) else v
 
 
