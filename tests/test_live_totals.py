@@ -12,7 +12,7 @@ import pytest
 import quercus as qc
 from quercus.backends.local.incremental import Engine
 from quercus.ir.flat import flatten
-from quercus.ir.running import Countable, countable
+from quercus.ir.running import Countable, Grouped, countable, live_groups
 from tests.aggregate_cases import Case, case, same
 
 STEP = 250
@@ -78,15 +78,19 @@ def agree(plan: qc.Plan, a: pa.Table, b: pa.Table) -> bool:
     if same(a.to_pylist(), b.to_pylist()):
         return True
     mine, other = _groups(plan, a), _groups(plan, b)
-    if len(mine) != a.num_rows or len(flatten(plan.tree.root, plan.tree.window)) == 1 and not waits(plan):
+    if ordered(plan) or len(mine) != a.num_rows:
         return False
     return mine.keys() == other.keys() and all(same([mine[k]], [other[k]]) for k in mine)
 
 
-def waits(plan: qc.Plan) -> bool:
-    """Whether matches are decided after their last event."""
-    found = [countable(f, plan.tree) for f in flatten(plan.tree.root, plan.tree.window)]
-    return any(isinstance(c, Countable) and c.gaps[-1] for c in found)
+def ordered(plan: qc.Plan) -> bool:
+    """Whether each group is decided by events of its own."""
+    flats = flatten(plan.tree.root, plan.tree.window)
+    found = countable(flats[0], plan.tree)
+    if len(flats) > 1 or not isinstance(found, Countable):
+        return False
+    how = live_groups(found, plan.tree, arrival=plan.schema.ties == "arrival")
+    return isinstance(how, Grouped) and not how.backwards and not how.apart
 
 
 def failed(stream: Any, batch: Any) -> None:

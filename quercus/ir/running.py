@@ -148,7 +148,8 @@ def live_groups(c: Countable, tree: t.Tree, *, arrival: bool) -> Grouped | str:
     """
     if not c.gaps[-1]:
         how = _read(c, tree, backwards=False, arrival=True)
-        return "GROUPBY names a component before the last" if isinstance(how, Grouped) and how.apart else how
+        several = isinstance(how, Grouped) and len({g.var for g in how.apart}) > 1
+        return "GROUPBY names several components before the last" if several else how
     if c.gaps[0]:
         return "matches wait, and are open at both ends"
     if tree.window.kind == "count" and not arrival:

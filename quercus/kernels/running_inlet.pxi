@@ -111,10 +111,11 @@ cdef class Inflow:
             return False
         for p in range(r.passes):
             values[p] = NULL
-            if self.sources[p] != ONES:
+            if self.columns[p] >= 0:
                 column = batch.children[self.columns[p]]
                 if has_nulls(column):
                     return False
+            if self.sources[p] != ONES:
                 values[p] = <const int64_t*> column.buffers[1] + column.offset + batch.offset
         if self.wide:
             offsets = <const int64_t*> types.buffers[1] + at_

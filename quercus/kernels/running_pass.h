@@ -305,43 +305,95 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
     return RUN_OK;
 }
 
-/* Matches that wait for the window after their start: those that begin before `until` less the window are totalled. The
-   older part is made again when all of it is out, of what has come until `end`. */
+/* Matches that wait for the window after their start. */
+
+static int RUN(turn)(RUN(state) *w, int64_t low, int64_t end) { /* the older part again, of what has come until `end` */
+    int64_t group = w->open ? w->group : end;
+    RUN_CHECK(low < group);
+    int status = RUN(build_rows)(w, low, group);
+    RUN(identity)(w->column, w->a->states);
+    RUN(nothing)(w->entered, w->a->states);
+    RUN(forget_stays)(w);
+    for (int64_t k = group; k < end; k++) RUN(enter)(w, w->e->symbol[k], k);
+    return status;
+}
+
+static void RUN(add_total)(RUN(state) *w, int64_t j, RUN_VALUE sum, RUN_TOTAL *totals, int64_t *found) {
+    if (!RUN(some)(sum)) return;
+    int64_t to = w->e->slot == NULL ? 0 : w->e->slot[w->e->tag[j]];
+    w->bad |= RUN(total)(totals + to, sum);
+    found[to] = 0;
+}
+
+static RUN_VALUE RUN(whole)(RUN(state) *w, int64_t j) { /* of the matches that event j begins */
+    const run_automaton *a = w->a;
+    int m = a->states;
+    const RUN_VALUE *row = w->row + (j - w->low) * m;
+    RUN_VALUE sum = RUN(zero)();
+    RUN_CHECK(w->low <= j && j < w->middle);
+    for (int c = 0; c < m; c++)
+        for (int r = 0; a->accepts[c] && r <= a->top[c]; r++) RUN(add_times)(w, &sum, row[r], w->column[c * m + r]);
+    return sum;
+}
+
+/* Those that begin before `until` less the window are over. */
 
 static int RUN(settle)(RUN(state) *w, int64_t end, int64_t until, RUN_TOTAL *totals, int64_t *found) {
-    const run_automaton *a = w->a;
     const run_events *e = w->e;
-    int m = a->states;
     for (; w->from < end; w->from++) {
-        int64_t j = w->from;
-        if (until != INT64_MAX && (uint64_t)until - (uint64_t)e->at[j] <= e->window) break;
-        if (j >= w->middle) {
-            int64_t group = w->open ? w->group : end; /* what is open is at `until`, later than event j */
-            RUN_CHECK(j < group);
-            int status = RUN(build_rows)(w, j, group);
+        if (until != INT64_MAX && (uint64_t)until - (uint64_t)e->at[w->from] <= e->window) break;
+        if (w->from >= w->middle) {
+            int status = RUN(turn)(w, w->from, end);
             if (status != RUN_OK) return status;
-            RUN(identity)(w->column, m);
-            RUN(nothing)(w->entered, m);
-            RUN(forget_stays)(w);
-            for (int64_t k = group; k < end; k++) RUN(enter)(w, e->symbol[k], k);
         }
-        const RUN_VALUE *row = w->row + (j - w->low) * m;
-        RUN_VALUE sum = RUN(zero)();
-        for (int c = 0; c < m; c++) {
-            if (!a->accepts[c]) continue;
-            for (int r = 0; r <= a->top[c]; r++) RUN(add_times)(w, &sum, row[r], w->column[c * m + r]);
-        }
-        if (RUN(some)(sum)) {
-            int64_t to = e->slot == NULL ? 0 : e->slot[e->tag[j]];
-            w->bad |= RUN(total)(totals + to, sum);
-            if (found[to] < 0) found[to] = 0;
-        }
+        RUN(add_total)(w, w->from, RUN(whole)(w, w->from), totals, found);
         if (w->bad) return RUN_TOO_LARGE;
     }
     return RUN_OK;
 }
 
-static int RUN(delayed)(RUN(state) *w, int64_t begin, int open, int64_t until, RUN_TOTAL *totals, int64_t *found) {
+/* Whether event j begins windows that end with the tie group of event i. What ends there is whole at once: nothing can come
+   after it. What ended before waits for the end of the group. */
+
+static int RUN(exact)(RUN(state) *w, int64_t j, int64_t i) {
+    return j < w->group && (uint64_t)w->e->at[i] - (uint64_t)w->e->at[j] == w->e->window;
+}
+
+static void RUN(end_exactly)(RUN(state) *w, int64_t i, RUN_TOTAL *totals, int64_t *found) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int m = a->states, symbol = e->symbol[i];
+    for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+        const int32_t *edge = a->edges + 4 * s;
+        if (edge[1] < 0 || !a->accepts[edge[1]]) continue;
+        const RUN_VALUE *from = w->column + edge[0] * m, *inner = w->entered + edge[0] * m;
+        for (int64_t j = w->from; RUN(exact)(w, j, i); j++) {
+            const RUN_VALUE *row = w->row + (j - w->low) * m;
+            RUN_VALUE part = RUN(zero)();
+            RUN_CHECK(w->low <= j && j < w->middle);
+            for (int r = 0; r <= a->top[edge[0]]; r++) {
+                RUN(add_times)(w, &part, row[r], from[r]);
+                if (edge[3]) RUN(add_times)(w, &part, row[r], inner[r]);
+            }
+            if (edge[2] == e->role) w->bad |= RUN(mul)(&part, part, RUN(value)(e, i));
+            RUN(add_total)(w, j, part, totals, found);
+        }
+    }
+}
+
+static void RUN(close_delayed)(RUN(state) *w, int exact, RUN_TOTAL *totals, int64_t *found) {
+    int m = w->a->states;
+    RUN(stay_columns)(w);
+    for (; exact && RUN(exact)(w, w->from, w->group); w->from++)
+        RUN(add_total)(w, w->from, RUN(whole)(w, w->from), totals, found);
+    for (int k = 0; k < m * m; k++) {
+        w->bad |= RUN(add)(w->column + k, w->entered[k]);
+        w->entered[k] = RUN(zero)();
+    }
+    w->open = 0;
+}
+
+static int RUN(delayed)(RUN(state) *w, int64_t begin, int ties, int64_t until, RUN_TOTAL *totals, int64_t *found) {
     const run_automaton *a = w->a;
     const run_events *e = w->e;
     int status;
@@ -351,29 +403,34 @@ static int RUN(delayed)(RUN(state) *w, int64_t begin, int open, int64_t until, R
         RUN_CHECK(symbol < a->symbols);
         if ((i & RUN_LOOK) == RUN_LOOK && e->look != NULL && e->look(e->context)) return RUN_STOPPED;
         if (e->mark[i] & RUN_GROUP) {
-            if (w->open) RUN(close_group)(w);
-            w->open = 0;
+            if (w->open) RUN(close_delayed)(w, ties, totals, found);
             w->group = i;
         }
         if (e->mark[i] & RUN_SEGMENT) {
             w->from = w->low = w->middle = i;
             RUN(identity)(w->column, a->states);
         }
-        status = RUN(settle)(w, i, e->at[i], totals, found);
-        if (status != RUN_OK) return status;
-        int last = i + 1 == e->count ? !open : e->mark[i + 1] & RUN_GROUP;
-        if (last && w->group == i && a->kind[symbol] != RUN_MIXED) RUN(step)(w, symbol, i);
+        if (e->mark[i] & RUN_GROUP) {
+            status = RUN(settle)(w, i, e->at[i], totals, found);
+            if (status != RUN_OK) return status;
+        }
+        int exact = ties && RUN(exact)(w, w->from, i);
+        if (exact && w->from >= w->middle) {
+            status = RUN(turn)(w, w->from, i);
+            if (status != RUN_OK) return status;
+        }
+        int last = i + 1 == e->count ? !ties : e->mark[i + 1] & RUN_GROUP;
+        if (exact) RUN(end_exactly)(w, i, totals, found);
+        if (last && w->group == i && a->kind[symbol] != RUN_MIXED && !exact) RUN(step)(w, symbol, i);
         else {
             RUN(enter)(w, symbol, i);
-            if (last) RUN(close_group)(w);
+            if (last) RUN(close_delayed)(w, ties, totals, found);
             else w->open = 1;
         }
         if (w->bad) return RUN_TOO_LARGE;
     }
-    if (w->open && e->count > 0 && e->at[e->count - 1] < until) {
-        RUN(close_group)(w);
-        w->open = 0;
-    }
+    if (w->open && e->count > 0 && e->at[e->count - 1] < until) RUN(close_delayed)(w, ties, totals, found);
+    if (w->bad) return RUN_TOO_LARGE;
     return RUN(settle)(w, e->count, until, totals, found);
 }
 
@@ -427,7 +484,8 @@ static int RUN(load)(RUN(state) *w, run_kept *k) {
     if (k->valid) {
         memcpy(w->weight, w->entered + m * m, sizeof(RUN_VALUE) * gaps);
         memcpy(w->flag, w->entered + m * m + gaps, sizeof(int) * gaps);
-    }
+    } else
+        RUN(forget_stays)(w); /* of the segment before */
     return RUN_OK;
 }
 

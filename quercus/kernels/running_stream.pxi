@@ -109,6 +109,7 @@ cdef class Running:
         cdef int p
         cdef int32_t slots = 0
         cdef int64_t tag, segment
+        cdef Py_ssize_t at_
         if automaton.made.states != self.states or not self.delayed or (self.n_new and self.most >= automaton.made.symbols):
             raise ValueError("another automaton, or matches that do not wait")
         tags = []
@@ -126,6 +127,16 @@ cdef class Running:
                     self.slot[tag] = slots
                     slots += 1
                     tags.append(tag)
+            at_ = self.head
+            while at_ < self.tail and <uint64_t> until - <uint64_t> self.due_at[at_] <= self.window:
+                if <uint64_t> until - <uint64_t> self.due_at[at_] < self.window:
+                    break
+                tag = self.due_tag[at_]  # what ends just now is whole, where ties are
+                if self.slot[tag] < 0:
+                    self.slot[tag] = slots
+                    slots += 1
+                    tags.append(tag)
+                at_ += 1
             self.last_until = until
             found = []
             for p in range(self.passes):
@@ -228,7 +239,7 @@ cdef class Running:
         cdef Py_ssize_t i
         cdef uint64_t steps = 0
         cdef uint8_t[::1] out
-        cdef int64_t[::1] to_first
+        cdef int64_t[::1] firsts
         cdef run_automaton* a = &automaton.made
         given.touched, given.count, given.number, given.role = self.touched, self.n_touched, p, self.roles[p]
         given.ties, given.window, given.row, given.group = self.ties, self.window, row, group
@@ -236,27 +247,35 @@ cdef class Running:
         given.look, given.context = NULL, NULL
         if self.watch is not None:
             given.look, given.context = looked, <void*> self.watch
+        cdef char small[16]
+        cdef int64_t small_first[1]
+        cdef char* to_totals = small
+        cdef int64_t* to_first = small_first
         while True:
-            first = np.full(max(groups, 1), -1, np.int64)
-            data = np.zeros(16 * max(groups, 1), np.uint8)
-            if self.kinds[p] == LEAST:
-                data.view(np.int64)[:] = NONE
+            small_first[0] = -1
+            memset(small, 0, 16)
+            (<int64_t*> small)[0] = NONE if self.kinds[p] == LEAST else 0
+            if groups > 1:
+                first, data = np.full(groups, -1, np.int64), np.zeros(16 * groups, np.uint8)
+                if self.kinds[p] == LEAST:
+                    data.view(np.int64)[:] = NONE
+                out, firsts = data, first
+                to_totals, to_first = <char*> &out[0], &firsts[0]
             if self.n_touched == 0:
                 break
-            out, to_first = data, first
             with nogil:
                 if self.kinds[p] == 0:
-                    status = push_u64(a, &given, <void*> &out[0], &to_first[0], &steps)
+                    status = push_u64(a, &given, <void*> to_totals, to_first, &steps)
                 elif self.kinds[p] == 1:
-                    status = push_u128(a, &given, <void*> &out[0], &to_first[0], &steps)
+                    status = push_u128(a, &given, <void*> to_totals, to_first, &steps)
                 elif self.kinds[p] == 2:
-                    status = push_i64(a, &given, <void*> &out[0], &to_first[0], &steps)
+                    status = push_i64(a, &given, <void*> to_totals, to_first, &steps)
                 elif self.kinds[p] == 3:
-                    status = push_i128(a, &given, <void*> &out[0], &to_first[0], &steps)
+                    status = push_i128(a, &given, <void*> to_totals, to_first, &steps)
                 elif self.kinds[p] == REAL:
-                    status = push_f64(a, &given, <void*> &out[0], &to_first[0], &steps)
+                    status = push_f64(a, &given, <void*> to_totals, to_first, &steps)
                 else:
-                    status = push_min(a, &given, <void*> &out[0], &to_first[0], &steps)
+                    status = push_min(a, &given, <void*> to_totals, to_first, &steps)
             self.taken += steps
             steps = 0
             if status == RUN_OK:
@@ -271,11 +290,24 @@ cdef class Running:
             for i in range(self.n_segs):
                 if self.segs[i] != NULL:
                     self._forget(self.segs[i], p)
+        if groups <= 1:
+            return ([self._one(p, small)] if groups else []), [small_first[0]][:groups]
         if self.kinds[p] >= REAL:
             return data.view(np.float64 if self.kinds[p] == REAL else np.int64)[:groups].tolist(), first[:groups]
         low = data.view(np.uint64)[0::2].tolist()
         high = data.view(np.int64 if self.kinds[p] > 1 else np.uint64)[1::2].tolist()
         return [lo + (hi << 64) for lo, hi in zip(low[:groups], high[:groups])], first[:groups]
+
+    cdef object _one(self, int p, const char* total):
+        """One total as a number."""
+        cdef const uint64_t* low = <const uint64_t*> total
+        if self.kinds[p] == REAL:
+            return (<const double*> total)[0]
+        if self.kinds[p] == LEAST or (self.kinds[p] > 1 and low[1] == (0 - (low[0] >> 63))):
+            return (<const int64_t*> total)[0]
+        if self.kinds[p] > 1:
+            return low[0] + ((<object> (<const int64_t*> total)[1]) << 64)
+        return low[0] if low[1] == 0 else low[0] + ((<object> low[1]) << 64)
 
     cpdef commit(self):
         """The events are kept."""

@@ -47,6 +47,10 @@ def run_and_analyze(plan: Plan, events: object, limits: Limits | None = None) ->
     trace = Trace()
     stream = load(events, plan.schema, needed(plan) if isinstance(events, str | Path) else None)
     trace.lap("load")
+    if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running":
+        from quercus.backends.local.analyze_totals import analyzed_totals
+
+        return plan, analyzed_totals(plan, stream, limits or Limits(), trace)
     found = find(plan, stream, limits or Limits(), trace=trace)
     matches = len(found[0]) if found else 0
     groups = None

@@ -31,12 +31,13 @@ from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
+from quercus.backends.local.running import too_many_partial
 from quercus.backends.local.running_stream import Group, live_totals
 from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec, Index, Program
 from quercus.backends.local.values import combined, raw
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
-from quercus.kernels import match
+from quercus.kernels import match, running
 from quercus.kernels.route import Router
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -135,11 +136,14 @@ class Engine:
         self.waiting = 0  # bytes of events that wait for their turn
         self._schema: pa.Schema | None = None  # of the last record batch
         self._inlet: match.Inlet | None = None
+        self._inflow: running.Inflow | None = None
+        self._behind: int | None = None  # the first place that only totals have seen
         self._columns = columns
         self.live = None if listed else live_totals(plan, self.specs)
         self.numbered = Numbered()
         self._fed: tuple[Index, Index] | None = None  # places and positions of the batch at hand
         self.check_groups: Callable[[list[Group]], None] = lambda groups: None  # refuses what cannot be added
+        self.bytes_of_groups: Callable[[], int] = lambda: 0
 
     def _compiled(self, plan: Plan, orders: Orders | None) -> dict[str, Any]:
         """What all streams of a plan have in common, and none changes."""
@@ -223,6 +227,60 @@ class Engine:
         written = bound if self.in_place else None
         return match.Inlet(feed, self.course, pa.RecordBatch, schema, self.history, self.reach, matches, written)
 
+    def total(self, batch: pa.RecordBatch, check: Callable[[Group], None]) -> Totalled | None:
+        """Take in a record batch as it is, where totals can be made of that; None, with nothing taken in, else."""
+        schema, live, course = batch.schema, self.live, self.course
+        if live is None:
+            return None
+        if self._schema is None or not schema.equals(self._schema):
+            self._schema, self._inflow = schema, None
+            if conforms(schema, self.schema, self._columns):
+                self._inflow = live.inflow(schema, self.schema)
+        if self._inflow is None:
+            return None
+        counter = live.counters[0].running
+        try:
+            sums = self._inflow.step(batch, course.place, course.seen)
+            if sums is None:
+                return None
+            parts = live.parts(sums)
+            groups = [] if parts is None else [Group(0, (), parts)]
+            if groups:
+                check(groups[0])
+        except BaseException as e:
+            counter.undo()
+            if isinstance(e, OverflowError):
+                raise too_many_partial() from None
+            raise
+        counter.commit()
+        before, pieces = (course.clock, course.place), tuple(self.history.pieces)
+        if self._behind is None:
+            self._behind = course.place
+        piece = Piece(batch, course.place, None, course.rows, self._inflow.last)
+        self.history.add(piece)
+        course.clock = course.seen = self._inflow.last
+        course.place, course.rows = course.place + self._inflow.count, course.rows + self._inflow.count
+        if self.count:
+            self.history.purge(place=course.place - self.reach)
+        else:
+            self.history.purge(ts=self._least_ts)
+        return Totalled(groups, pieces, piece, before)
+
+    def _catch_up(self) -> None:
+        """Give the matcher what went into totals alone."""
+        if self._behind is None:
+            return
+        for p in self.history.pieces:
+            places = p.all_places()
+            first = int(np.searchsorted(places, self._behind))
+            if first < len(places):
+                given = p.events if isinstance(p.events, pa.Table) else pa.Table.from_batches([p.events])
+                table = given.slice(first)
+                ts = raw(combined(table.column(self.schema.time)).view(pa.int64()), np.int64)
+                self._feed(table, ts, places[first:], again=True)
+        self._behind = None
+        self._commit(everywhere=True)
+
     def refuse(self, status: int, limits: Limits) -> None:
         """Say why a batch was not taken in."""
         check(status, self.found[0], limits)
@@ -240,6 +298,7 @@ class Engine:
         limits: Limits,
         feed: Callable[[], None] | None,
     ) -> Found | Totalled:
+        self._catch_up()
         place = self.place + n
         parts: list[Part] = []
         groups: list[Group] | None = None
@@ -296,7 +355,7 @@ class Engine:
     def switched(self, orders: Orders) -> Engine:
         """The same stream, searched in other orders from now on."""
         other = Engine(self.plan, self._columns, orders, listed=self.live is None)
-        other.check_groups = self.check_groups
+        other.check_groups, other.bytes_of_groups = self.check_groups, self.bytes_of_groups
         places = self.kept()
         for name in ("clock", "place", "rows", "seen"):
             setattr(other.course, name, getattr(self.course, name))
@@ -328,8 +387,15 @@ class Engine:
         self._purge()
 
     def _feed(
-        self, given: pa.Table | pa.RecordBatch, ts: Index, places: Index | int, positions: Index | None = None
+        self,
+        given: pa.Table | pa.RecordBatch,
+        ts: Index,
+        places: Index | int,
+        positions: Index | None = None,
+        *,
+        again: bool = False,
     ) -> None:
+        """Events into buffers and, but `again`, into totals."""
         table = given if isinstance(given, pa.Table) else pa.Table.from_batches([given])
         events = Events(table, self.schema, ts, None)
         routed = dict(zip(self.requests, events.route(self.requests), strict=True))
@@ -349,7 +415,7 @@ class Engine:
                 columns = [filled[i] for i in self.columns[number]]
                 pos = where if positions is None else np.ascontiguousarray(positions[at])
                 self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
-        if self.live is not None and not self.live.take_in(events, feeds, places, positions):
+        if self.live is not None and not again and not self.live.take_in(events, feeds, places, positions):
             self.live = None
 
     def _number(self) -> None:
@@ -485,6 +551,7 @@ class Engine:
 
     def kept(self) -> Index:
         """The places that a buffer still holds, ascending."""
+        self._catch_up()
         self._commit(everywhere=True)
         held = [self.matcher.kept(b) for b in range(len(self.specs))]
         return np.unique(np.concatenate(held)) if held else _NONE
@@ -496,7 +563,7 @@ class Engine:
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
         state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
-        state += 0 if self.live is None else self.live.bytes
+        state += (0 if self.live is None else self.live.bytes) + self.bytes_of_groups()
         state += self.waiting + self.matcher.view_bytes + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return

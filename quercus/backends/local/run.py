@@ -49,7 +49,7 @@ def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1, *, li
         from quercus.backends.local.running import run_totals
 
         later = Later(plan, stream, limits, threads)
-        return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, stream))
+        return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, stream, limits))
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
 

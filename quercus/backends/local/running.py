@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -19,8 +20,9 @@ from quercus.backends.local.events import Events
 from quercus.backends.local.first_matches import in_order
 from quercus.backends.local.outputs import Answer
 from quercus.backends.local.ranks import ranked
-from quercus.backends.local.specs import BufferData
+from quercus.backends.local.specs import BufferData, BufferSpec
 from quercus.backends.local.symbols import Symbols, leaves
+from quercus.backends.local.trace import Trace
 from quercus.backends.local.totals import Key, Totals, nothing
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
@@ -35,6 +37,7 @@ from quercus.plan import Plan
 Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
 _BOTTOM, _TOP = -(2**63), 2**63 - 1
+_GROUP = 64  # bytes of one total of a group, about
 
 
 @frozen(eq=False)
@@ -81,7 +84,25 @@ class Found:
     codes: tuple[int, ...] = ()  # of the components that are looked at apart
 
 
-def run_totals(plan: Plan, stream: Events) -> pa.Table:
+@define
+class Told:
+    """What a run tells of itself."""
+
+    trace: Trace
+    specs: list[BufferSpec] = field(factory=list)
+    buffers: list[BufferData] = field(factory=list)
+    alternatives: int = 0
+    matches: int = 0
+    passes: int = 0
+    steps: int = 0
+    states: int = 0
+
+    def add(self, a: Alternative) -> None:
+        self.alternatives, self.states = self.alternatives + 1, self.states + a.states.count
+        self.matches, self.passes, self.steps = self.matches + a.matches, self.passes + a.passes, self.steps + a.steps
+
+
+def run_totals(plan: Plan, stream: Events, limits: Limits, told: Told | None = None) -> pa.Table:
     """The aggregates of a plan whose strategy is `running`."""
     query = plan.query
     totals = Totals(query, plan.schema)
@@ -90,11 +111,21 @@ def run_totals(plan: Plan, stream: Events) -> pa.Table:
     flats = flatten(tree.root, tree.window)
     if flats:
         wanted = buffer_specs(flats, tree)
-        source = BufferSource(stream, tree, wanted, routed_to(wanted, stream))
+        routed = routed_to(wanted, stream)
+        if told is not None:
+            told.trace.lap("route")
+        source = BufferSource(stream, tree, wanted, routed)
         starts = segments(source.data)
+        if told is not None:
+            told.specs, told.buffers = wanted, source.data
+            told.trace.lap("buffers")
+        watch = running.Watch(None if limits.max_seconds is None else time.monotonic() + limits.max_seconds)
         for f in flats:
             numbers = [wanted.index(spec_of(b, tree)) for b in leaves(f)]
-            found += Alternative(plan, stream, f, source.data, numbers, starts, totals.flat).totals()
+            alternative = Alternative(plan, stream, f, source.data, numbers, starts, totals.flat, watch, limits)
+            found += alternative.totals()
+            if told is not None:
+                told.add(alternative)
     found = in_order(found)
     empty = Answer(stream.table, plan.schema, query, nothing(query))
     first: dict[int, int] = {}  # of each group: the first that was found of it
@@ -150,8 +181,12 @@ class Alternative(Symbols):
         numbers: list[int],
         starts: Index,
         parts: list[p.Aggregate],
+        watch: running.Watch,
+        limits: Limits,
     ) -> None:
         self.plan, self.stream, self.parts = plan, stream, parts
+        self.watch, self.limits = watch, limits
+        self.matches = self.passes = self.steps = self.groups = 0
         self.buffers, self.starts = buffers, starts
         tree = plan.tree
         made = countable(f, tree)
@@ -268,13 +303,18 @@ class Alternative(Symbols):
             return self.found(self.entries)
         except OverflowError:
             raise too_many_partial() from None
+        except TimeoutError:
+            raise not_in_time(self.limits) from None
 
     def found(self, e: Entries, codes: tuple[int, ...] = (), rows: dict[x.Column, int] | None = None) -> list[Found]:
         """The groups of some entries that have matches. `rows`: events that show what all of them have in common."""
         e = self.with_kills(e)
         a = self.automaton()
+        a.watch, before = self.watch, a.steps
         at = self.ends(e) if self.columns else _NONE
         e, shown, count = self._grouped(e, at, rows or {})
+        self._check_groups(count)
+        self.passes += 1
         counts, first = a.count(e, count)
         if self.how.backwards and self.columns:
             ends, first = self._first_ends(e, a, at, count)
@@ -282,11 +322,25 @@ class Alternative(Symbols):
             ends = e.row[np.maximum(first, 0)].tolist() if len(e) else [0] * count
         where = np.searchsorted(at, first)
         parts = list(zip(*(self._part(part, e, a, counts) for part in self.parts), strict=True))
+        self.matches += sum(counts)
+        self.steps += a.steps - before
         return [
             Found(ends[g], tuple(int(s[where[g]]) for s in shown), list(parts[g]), self, e.place(int(first[g])), codes)
             for g in range(count)
             if counts[g]
         ]
+
+    def _check_groups(self, more: int) -> None:
+        """Refuse more groups than there is room for."""
+        self.groups += more if self.columns else 0
+        size, most = _GROUP * self.groups * (1 + len(self.parts)), self.limits.max_state_bytes
+        if most is not None and size > most:
+            raise LimitExceeded(
+                f"the totals of {self.groups:,} groups would take {size:,} bytes, more than {most:,}: group by less, or "
+                "raise Limits(max_state_bytes=)",
+                limit="max_state_bytes",
+                value=most,
+            )
 
     def _grouped(self, e: Entries, at: Index, rows: dict[x.Column, int]) -> tuple[Entries, list[Index], int]:
         """Numbers the groups of the entries that end matches; gives, for each column, an event that shows the value."""
@@ -346,6 +400,7 @@ class Alternative(Symbols):
         places = self.places(e, role)
         values[places] = sign * e.row[places]
         each = np.full(len(e), running.NONE, np.int64)
+        self.passes += 1
         a.least(evolve(e, group=None), 1, role, values, each)
         return each
 
@@ -369,6 +424,7 @@ class Alternative(Symbols):
         some = self._bound(e, a, role, leaf, counts, valid)
         if part.function == "count":
             return list(some)
+        self.passes += 1
         if part.type == "float64":
             data = values.as_float().data
             column = np.zeros(len(e), np.float64)
@@ -385,6 +441,7 @@ class Alternative(Symbols):
         if valid is None and not leaf.kleene:
             return counts
         places = self.places(e, role)
+        self.passes += 1
         return a.sums(e, len(counts), role, self._spread(e, places, np.ones(len(places)) if valid is None else valid))
 
     def _spread(self, e: Entries, places: Index, data: Any, valid: Any = None) -> Index:
@@ -398,6 +455,7 @@ class Alternative(Symbols):
         numbers, value_of = ranked(values.as_float() if part.type == "float64" else values, part.function)
         column = np.full(len(e), running.NO_VALUE, np.int64)
         column[self.places(e, role)] = numbers
+        self.passes += 1
         return [value_of(n) if n < running.NO_VALUE else None for n in a.least(e, count, role, column).tolist()]
 
 

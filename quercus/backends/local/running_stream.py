@@ -16,6 +16,7 @@ from quercus.backends.local.aggregate import group_codes
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.events import Events
 from quercus.backends.local.specs import BufferSpec, Index
+from quercus.backends.local.spread import Spread, TooMany
 from quercus.backends.local.symbols import Symbols, leaves
 from quercus.backends.local.running import not_in_time, too_many_partial
 from quercus.backends.local.totals import Totals, known
@@ -25,7 +26,9 @@ from quercus.ir import pattern as p
 from quercus.ir.flat import Flat, flatten
 from quercus.ir.running import Countable, Grouped, countable, live_groups
 from quercus.kernels import running
+from quercus.kernels.route import Router
 from quercus.plan import Plan
+from quercus.schema import Schema
 
 Feeds = list[tuple[Index, Index]]  # of each buffer: its new events, by their places in the batch, and their segments
 _TOP = 2**63 - 1
@@ -69,12 +72,34 @@ class LiveTotals:
     """The alternatives of a plan over a stream."""
 
     def __init__(self, plan: Plan, specs: list[BufferSpec]) -> None:
-        tree = plan.tree
+        tree, self.specs = plan.tree, specs
         parts = Totals(plan.query, plan.schema).flat
         self.counters = [
             Counter(plan, f, specs, [specs.index(spec_of(b, tree)) for b in leaves(f)], parts)
             for f in flatten(tree.root, tree.window)
         ]
+
+    def inflow(self, batch: pa.Schema, schema: Schema) -> running.Inflow | None:
+        """What takes in record batches of a schema as they are, if anything can."""
+        (c, *others) = self.counters
+        if others or c.waits or c.columns or any(s.local or s.key is not None for s in self.specs):
+            return None
+        names = list(dict.fromkeys(n for number in c.merged for n in self.specs[number].accepts))
+        encoded = [n.encode("utf-8", "surrogatepass") for n in names]
+        if not Router.can(encoded):
+            return None
+        values = [c.source(n, batch) for n in c.needs]
+        if any(v is None and n.kind != "count" for v, n in zip(values, c.needs, strict=True)):
+            return None
+        masks = [sum(1 << bit for bit, b in enumerate(c.merged) if n in self.specs[b].accepts) for n in names]
+        symbols = c.symbols_of(np.array(masks, np.int64)).tolist()
+        ts, kind = batch.get_field_index(schema.time), batch.get_field_index(schema.type)
+        wide = bool(pa.types.is_large_string(batch.field(kind).type))
+        return running.Inflow(c.running, c.automaton(), encoded, symbols, ts, kind, wide, c.counted, values)
+
+    def parts(self, sums: list[list[Any]]) -> list[Any] | None:
+        """What an inflow's totals add to each aggregate; None: there were no matches."""
+        return [told(sums)[0] for told in self.counters[0].parts] if sums[0][0] else None
 
     def take_in(self, events: Events, feeds: Feeds, places: Index | int, positions: Index | None) -> bool:
         """Events of a batch, with the positions that windows count; False: this needs listed matches."""
@@ -110,15 +135,19 @@ class LiveTotals:
         for c in self.counters:
             c.running.commit()
             c.pending = None
+            if c.spread is not None:
+                c.spread.commit()
 
     def undo(self) -> None:
         for c in self.counters:
             c.running.undo()
             c.pending = None
+            if c.spread is not None:
+                c.spread.undo()
 
     def let_go(self, segments: list[int]) -> None:
         for c in self.counters:
-            c.running.let_go(segments)
+            (c.running if c.spread is None else c.spread).let_go(segments)
 
     def sweep(self, least: int) -> None:
         """Forget events before a time, or before a position where windows count."""
@@ -147,7 +176,7 @@ class Counter(Symbols):
         how = live_groups(shape, tree, arrival=plan.schema.ties == "arrival")
         assert isinstance(how, Grouped)
         self.waits, self.present = how.backwards, f.variables
-        super().__init__(shape, f, numbers, set(), waits=how.backwards)
+        super().__init__(shape, f, numbers, {g.var for g in how.apart}, waits=how.backwards)
         self.tags: dict[Any, int] = {}
         self.tagged: list[tuple[Any, ...]] = []  # of each tag: the values of its group
         self.columns, self.how = plan.query.group_by, how
@@ -163,16 +192,26 @@ class Counter(Symbols):
         ties = plan.schema.ties != "arrival" and not alone
         passes = [(n.kind, n.role) for n in self.needs]
         self.running = running.Running(self.states.count, passes, window, ties, self.waits)
+        self.running.watch = _ATTENTIVE
+        self.spread: Spread | None = None
+        self.values: dict[Any, int] = {}  # of the component that is looked at apart: a number for each value
+        self.shown: list[tuple[Any, ...]] = []  # of each number
+        if how.apart:
+            role = self.role(how.apart[0].var)
+            assert role is not None
+            self.spread = Spread(self.running, self.bits[role[0]], window)
         self.pending: tuple[Events, Index, Index, Index] | None = None
 
     # events
 
     def take_in(self, events: Events, feeds: Feeds, places: Index | int, positions: Index | None) -> None:
         at, segment, mask = self._held_in_two(feeds) if self.several else self._held(feeds, len(events))
+        if self.spread is not None:
+            at, segment, mask = self._spread_out(self.spread, events, at, segment, mask, places, positions)
         row = at + places if isinstance(places, int) else places[at]
         ts = events.ts[at]
         values = [self._values(n, events, at, mask) for n in self.needs]
-        where = ts if not self.counted else row if positions is None else positions[at]
+        where = self._where(events, at, places, positions)
         symbols = self.symbols_of(mask)
         if self.waits:
             tags = self._tags(events, at, segment, mask)
@@ -180,6 +219,42 @@ class Counter(Symbols):
         else:
             self.running.take_in(segment, symbols, where, ts, values)
         self.pending = (events, at, row, segment)
+
+    def _where(self, events: Events, at: Index, places: Index | int, positions: Index | None) -> Index:
+        """Where events stand in windows."""
+        if not self.counted:
+            return events.ts[at]
+        if positions is not None:
+            return np.asarray(positions[at])
+        return at + places if isinstance(places, int) else places[at]
+
+    def _spread_out(
+        self,
+        spread: Spread,
+        events: Events,
+        at: Index,
+        segment: Index,
+        mask: Index,
+        places: Index | int,
+        positions: Index | None,
+    ) -> tuple[Index, Index, Index]:
+        """The same events for the segment of each value of a component."""
+        there = np.flatnonzero(mask & spread.bit)
+        columns = [events.values(g.attr, at[there]) for g in self.how.apart]
+        _, first, inverse = np.unique(group_codes(columns, len(there)), return_index=True, return_inverse=True)
+        numbers = np.empty(len(first), np.int64)
+        for n, i in enumerate(first.tolist()):
+            shown = tuple(_plain(events.values(g.attr, at[there[i : i + 1]])) for g in self.how.apart)
+            numbers[n] = self.values.setdefault(tuple(known(v) for v in shown), len(self.values))
+            if numbers[n] == len(self.shown):
+                self.shown.append(shown)
+        values = np.full(len(at), -1, np.int64)
+        values[there] = numbers[inverse] if len(there) else 0
+        try:
+            chosen, segment, mask = spread.expand(segment, mask, self._where(events, at, places, positions), values)
+        except TooMany:
+            raise Unfit from None
+        return at[chosen], segment, mask
 
     def _held(self, feeds: Feeds, n: int) -> tuple[Index, Index, Index]:
         """The events of all buffers, segment by segment: their places, their segments, and who holds each."""
@@ -206,6 +281,18 @@ class Counter(Symbols):
         first = np.flatnonzero(np.r_[True, (at[1:] != at[:-1]) | (segment[1:] != segment[:-1])][: len(at)])
         mask = np.bitwise_or.reduceat(bits[order], first) if len(first) else bits
         return at[first], segment[first], mask
+
+    def source(self, need: Need, batch: pa.Schema) -> tuple[str, int] | None:
+        """Where a record batch has what a pass adds up, if it is there as it is."""
+        if need.kind == "count" or need.kind == "least":
+            return None
+        if need.what == "one" or (need.what == "valid" and batch.get_field_index(need.attr) >= 0):
+            return "one", -1 if need.what == "one" else batch.get_field_index(need.attr)
+        kind = {"sum": pa.int64(), "real": pa.float64()}[need.kind]
+        at = batch.get_field_index(need.attr)
+        if at < 0 or batch.field(at).type != kind:
+            return None
+        return "real" if need.kind == "real" else "integer", at
 
     def _values(self, need: Need, events: Events, at: Index, mask: Index) -> NDArray[Any] | None:
         if need.kind == "count":
@@ -244,8 +331,8 @@ class Counter(Symbols):
         sums, first = self.running.totals(self.automaton(), row, codes, count)
         parts = list(zip(*(told(sums) for told in self.parts), strict=True)) if self.parts else [()] * count
         return [
-            Group(int(row[i]), self._shown(events, at[i], keys[segment[i]] if keys else None), list(parts[g]))
-            for g, i in enumerate(first.tolist())
+            Group(int(row[i]), self._shown(events, at[i], int(segment[i]), keys), list(parts[g]))
+            for g, i in enumerate(list(first))
             if i >= 0
         ]
 
@@ -292,17 +379,35 @@ class Counter(Symbols):
         if not self.columns:
             return np.zeros(len(at), np.int32), 1
         values = [events.values(g.attr, at) for g in self.columns if g in self.how.at_end]
-        if len(values) < sum(g.var in self.present for g in self.columns):
-            values.append(Values("int64", segment))
+        if self.spread is not None or len(values) < sum(g.var in self.present for g in self.columns):
+            values.append(Values("int64", self._by_value(segment)))
         codes = group_codes(values, len(at))
         return codes.astype(np.int32), int(codes.max(initial=0)) + 1
 
-    def _shown(self, events: Events, at: int, key: Any) -> tuple[Any, ...]:
+    def _by_value(self, segment: Index) -> Index:
+        """What groups of segments are told apart by: the key too, only if it is asked for."""
+        if self.spread is None or any(
+            g.var in self.present and g not in self.how.at_end and g not in self.how.apart for g in self.columns
+        ):
+            return segment
+        numbers, inverse = np.unique(segment, return_inverse=True)
+        return np.array([self.spread.of[n][1] for n in numbers.tolist()], np.int64)[inverse]
+
+    def _shown(self, events: Events, at: int, segment: int, keys: list[Any]) -> tuple[Any, ...]:
         """The values of a group, as Totals has them."""
-        return tuple(
-            _plain(events.values(g.attr, np.array([at]))) if g in self.how.at_end else self._of_key(g, key)
-            for g in self.columns
-        )
+        value = -1
+        if self.spread is not None:
+            segment, value = self.spread.of[segment]
+        key = keys[segment] if keys else None
+        found = []
+        for g in self.columns:
+            if g in self.how.at_end:
+                found.append(_plain(events.values(g.attr, np.array([at]))))
+            elif g in self.how.apart:
+                found.append(self.shown[value][self.how.apart.index(g)])
+            else:
+                found.append(self._of_key(g, key))
+        return tuple(found)
 
     def _of_key(self, g: x.Column, key: Any) -> Any:
         if g.var not in self.present:  # of an OR branch that is not taken here
