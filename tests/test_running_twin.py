@@ -49,10 +49,16 @@ def compared(seed: int) -> int:
         segment = np.array([r.randrange(2) for _ in range(n)], np.int64)
         order = np.argsort(segment, kind="stable")
         segment, at = segment[order], np.array(times, np.int64)[order]
-        bits = [1 << r.randrange(len(made.merged)) | (1 << r.randrange(len(made.merged)) if r.random() < 0.2 else 0) for _ in range(n)]
+        bits = [
+            1 << r.randrange(len(made.merged)) | (1 << r.randrange(len(made.merged)) if r.random() < 0.2 else 0)
+            for _ in range(n)
+        ]
         symbol = made.symbols_of(np.array(bits, np.int64))
         values = [None, np.array([r.randint(-5, 5) for _ in range(n)], np.int64)]
-        values += [np.array([r.randint(-5, 5) for _ in range(n)], np.int64), np.array([r.randint(0, 3) / 2 for _ in range(n)])]
+        values += [
+            np.array([r.randint(-5, 5) for _ in range(n)], np.int64),
+            np.array([r.randint(0, 3) / 2 for _ in range(n)]),
+        ]
         known = [_actions(made, mask) for mask in made.symbols]
         own = made.automaton()
         plain = reference_running.Automaton(made.states.count, made.states.gaps, known, made.states.accepts)

@@ -84,7 +84,10 @@ def run_facts(a: Analysis, cost: float) -> Iterator[tuple[str, str]]:
     if a.alternatives > 1:
         yield "alternatives", f"{a.alternatives:,}, one after the other"
     if a.totals is not None:
-        yield "totalled", f"{_counted(a.totals.passes, 'pass', 'passes')} of {_counted(a.totals.states, 'state', 'states')}"
+        yield (
+            "totalled",
+            f"{_counted(a.totals.passes, 'pass', 'passes')} of {_counted(a.totals.states, 'state', 'states')}",
+        )
         yield "steps", f"{a.totals.steps:,}"
     else:
         yield "compared", f"{a.compared:,}"

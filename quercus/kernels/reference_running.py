@@ -54,7 +54,11 @@ class Automaton:
             if not any(target < 0 for _, target, _, _ in self.symbols[e.symbol[i]][0]):
                 continue
             low = i if getattr(e, "reach", None) is None else int(e.reach[i])
-            while getattr(e, "reach", None) is None and not e.mark[low] & 2 and int(e.at[i]) - int(e.at[low - 1]) <= e.window:
+            while (
+                getattr(e, "reach", None) is None
+                and not e.mark[low] & 2
+                and int(e.at[i]) - int(e.at[low - 1]) <= e.window
+            ):
                 low -= 1
             yield i, self._window(e, low, i, role, values)
 

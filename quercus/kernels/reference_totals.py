@@ -1,4 +1,4 @@
-"""A plain Python twin of `kernels.running.Running`: all events are kept, and every match is looked for from its start or end."""
+"""A plain Python twin of `kernels.running.Running`: keeps all events, and looks for matches from their start or end."""
 
 from __future__ import annotations
 

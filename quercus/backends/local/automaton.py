@@ -41,8 +41,8 @@ class States:
 def states_of(c: Countable, *, waits: bool = False) -> States:
     """States count up along the pattern; the first is the beginning of the window.
 
-    What is negated after the last block kills, from where a window with it begins, all that has not begun. With `waits`,
-    whole matches wait in the last gap instead, until the window after their start is over.
+    What is negated after the last block kills, from where a window with it begins, all that has not begun. With
+    `waits`, whole matches wait in the last gap instead, until the window after their start is over.
     """
     own = c.gaps if waits else c.gaps[:-1]
     at = 0

@@ -52,9 +52,12 @@ class Changed:
         """As `table().to_pylist()`."""
         layout = self.layout
         if not layout.plain or (self.shown and self.shown[0]):
-            return self.table().to_pylist()
+            return list(self.table().to_pylist())
         return [
-            {n: Decimal(v) if w and v is not None else v for n, v, w in zip(layout.names, own, layout.whole, strict=True)}
+            {
+                n: Decimal(v) if w and v is not None else v
+                for n, v, w in zip(layout.names, own, layout.whole, strict=True)
+            }
             for own in self.values
         ]
 

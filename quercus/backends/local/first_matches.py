@@ -25,7 +25,11 @@ def in_order(found: list[Found]) -> list[Found]:
     for _, same in groupby(sorted(found, key=lambda g: g.end), key=lambda g: g.end):
         groups = list(same)
         if len(groups) > 1:
-            groups.sort(key=lambda g: first_match(g, known))
+            starts = {int(g.alternative.entries.row[g.place]) for g in groups if g.alternative.how.backwards}
+            if len(starts) == len(groups):
+                groups.sort(key=lambda g: int(g.alternative.entries.row[g.place]))
+            else:
+                groups.sort(key=lambda g: first_match(g, known))
         ordered += groups
     return [_zero_shown(g, known) for g in ordered]
 
@@ -47,7 +51,11 @@ def _zero_shown(g: Found, known: Known) -> Found:
     """0.0 and -0.0 are one group, which shows what its first match has."""
     alt = g.alternative
     for i, c in enumerate(alt.columns):
-        if c in alt.how.apart and c.type == "float64" and alt.stream.values(c.attr, alt.rows_of(g.shown[i])).data[0] == 0:
+        if (
+            c in alt.how.apart
+            and c.type == "float64"
+            and alt.stream.values(c.attr, alt.rows_of(g.shown[i])).data[0] == 0
+        ):
             slot = 2 + [v.var for v in alt.plan.query.variables].index(c.var)
             shown = list(g.shown)
             shown[i] = first_match(g, known)[slot]

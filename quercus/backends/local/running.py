@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import cached_property
 from itertools import pairwise
@@ -22,8 +23,8 @@ from quercus.backends.local.outputs import Answer
 from quercus.backends.local.ranks import ranked
 from quercus.backends.local.specs import BufferData, BufferSpec
 from quercus.backends.local.symbols import Symbols, leaves
-from quercus.backends.local.trace import Trace
 from quercus.backends.local.totals import Key, Totals, nothing
+from quercus.backends.local.trace import Trace
 from quercus.backends.local.values import Values
 from quercus.errors import LimitExceeded
 from quercus.ir import expr as x
@@ -38,6 +39,7 @@ Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
 _BOTTOM, _TOP = -(2**63), 2**63 - 1
 _GROUP = 64  # bytes of one total of a group, about
+_LEAST, _LISTED, _PASS, _STEP = 0.05, 60e-9, 800e-6, 40e-9  # seconds: at least; a match, a pass, an event in it
 
 
 @frozen(eq=False)
@@ -148,7 +150,7 @@ def _codes(found: list[Found], plan: Plan, stream: Events) -> list[int]:
     for i, c in enumerate(columns):
         v, there = stream.values(c.attr, np.maximum(rows[:, i], 0)), rows[:, i] >= 0
         values.append(Values(v.kind, v.data, there if v.valid is None else there & v.valid))
-    return group_codes(values, len(found)).tolist()
+    return [int(code) for code in group_codes(values, len(found))]
 
 
 def _input_rows(stream: Events, rows: Index) -> Index:
@@ -169,6 +171,10 @@ def not_in_time(limits: Limits) -> LimitExceeded:
     )
 
 
+class Costly(Exception):
+    """There are so many groups that matches are sooner listed."""
+
+
 class Alternative(Symbols):
     """One alternative over a stream."""
 
@@ -187,6 +193,7 @@ class Alternative(Symbols):
         self.plan, self.stream, self.parts = plan, stream, parts
         self.watch, self.limits = watch, limits
         self.matches = self.passes = self.steps = self.groups = 0
+        self.budget = math.inf  # seconds that passes for single values may take
         self.buffers, self.starts = buffers, starts
         tree = plan.tree
         made = countable(f, tree)
@@ -233,7 +240,9 @@ class Alternative(Symbols):
             group = np.cumsum(e.mark & 1) - 1
             count = count[np.r_[np.flatnonzero(e.mark & 1)[1:] - 1, len(e) - 1][group]]
         n, m = len(e), len(later)
-        order = np.lexsort((np.r_[np.ones(n), np.zeros(m)], np.r_[e.at, begins[later]], np.r_[e.segment, e.segment[later]]))
+        order = np.lexsort(
+            (np.r_[np.ones(n), np.zeros(m)], np.r_[e.at, begins[later]], np.r_[e.segment, e.segment[later]])
+        )
         source = np.r_[np.arange(n), later][order]
         kills = order >= n
         mask = np.where(kills, 1 << self.killer, e.mask[source])
@@ -299,6 +308,7 @@ class Alternative(Symbols):
             if self.how.apart:
                 from quercus.backends.local.running_apart import apart
 
+                self.budget = self._listing()
                 return apart(self)
             return self.found(self.entries)
         except OverflowError:
@@ -330,13 +340,29 @@ class Alternative(Symbols):
             if counts[g]
         ]
 
+    def _listing(self) -> float:
+        """Seconds that listing all matches would take, about."""
+        e, a = self.with_kills(self.entries), self.automaton()
+        a.watch = self.watch
+        try:
+            matches = a.count(e)[0][0]
+        except OverflowError:
+            return math.inf
+        return math.inf if matches > self.limits.max_matches else _LEAST + matches * _LISTED * (1 + len(self.columns))
+
+    def spend(self, events: int) -> None:
+        """Book a pass over some events."""
+        self.budget -= _PASS + events * _STEP * (1 + len(self.parts))
+        if self.budget < 0:
+            raise Costly
+
     def _check_groups(self, more: int) -> None:
         """Refuse more groups than there is room for."""
         self.groups += more if self.columns else 0
         size, most = _GROUP * self.groups * (1 + len(self.parts)), self.limits.max_state_bytes
         if most is not None and size > most:
             raise LimitExceeded(
-                f"the totals of {self.groups:,} groups would take {size:,} bytes, more than {most:,}: group by less, or "
+                f"the totals of {self.groups:,} groups take {size:,} bytes, more than {most:,}: group by less, or "
                 "raise Limits(max_state_bytes=)",
                 limit="max_state_bytes",
                 value=most,

@@ -1,4 +1,4 @@
-"""GROUPBY of components that are not where a match is totalled: a pass for each of their values, over events that are near."""
+"""GROUPBY of components that are not where a match is totalled: a pass for each of their values, over events nearby."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def _told(alt: Alternative, e: Entries, codes: tuple[int, ...], rows: dict[x.Col
         kept = _near(low[same], high[same] + 1)
         mask = np.where(own[kept] == code, e.mask[kept], e.mask[kept] & ~bit)
         kept, mask = kept[mask != 0], mask[mask != 0]
+        alt.spend(len(kept))
         shown = {g: int(e.row[same[0]]) for g in alt.how.apart if g.var == alt.apart_variables[level]}
         found += _told(alt, e.some(kept, mask, alt.symbols_of(mask)), (*codes, code), rows | shown)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ from quercus.backends.base import Limits
 from quercus.backends.local.aggregate import group_codes
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.events import Events
+from quercus.backends.local.running import not_in_time, too_many_partial
 from quercus.backends.local.specs import BufferSpec, Index
 from quercus.backends.local.spread import Spread, TooMany
 from quercus.backends.local.symbols import Symbols, leaves
-from quercus.backends.local.running import not_in_time, too_many_partial
 from quercus.backends.local.totals import Totals, known
 from quercus.backends.local.values import Values
 from quercus.ir import expr as x
@@ -319,11 +319,7 @@ class Counter(Symbols):
         if self.waits:
             sums, tags, first = self.settled(clock, place)
             parts = list(zip(*(told(sums) for told in self.parts), strict=True)) if self.parts else [()] * len(tags)
-            return [
-                Group(g, self._tagged(tag, keys), list(parts[g]))
-                for g, tag in enumerate(tags)
-                if first[g] >= 0
-            ]
+            return [Group(g, self._tagged(tag, keys), list(parts[g])) for g, tag in enumerate(tags) if first[g] >= 0]
         if self.pending is None or not len(self.pending[1]):
             return []
         events, at, row, segment = self.pending
@@ -336,7 +332,7 @@ class Counter(Symbols):
             if i >= 0
         ]
 
-    def settled(self, clock: int, place: int) -> tuple[list[list[Any]], list[int], Index]:
+    def settled(self, clock: int, place: int) -> tuple[list[list[Any]], list[int], Sequence[int]]:
         """The totals of matches that have waited long enough, by the tags of their starts."""
         return self.running.settled(self.automaton(), place if self.counted and clock != _TOP else clock)
 

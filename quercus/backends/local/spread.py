@@ -1,4 +1,4 @@
-"""GROUPBY of a component before the last, in streams: the totals of each of its values are kept in a segment of their own."""
+"""GROUPBY of a component before the last, in streams: each of its values is totalled in a segment of its own."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Spread:
         self.ends: dict[int, int] = {}  # of the segments of this batch: where it ends
 
     def expand(self, segment: Index, mask: Index, where: Index, values: Index) -> tuple[Index, Index, Index]:
-        """Events (segment by segment, with the value of those that are the component) for all segments that see them: which
-        of the events, their segments, and who holds each.
+        """Events, with the value of those that are the component, for all segments that see them: which of the events,
+        their segments, and who holds each.
         """
         parts: list[tuple[Index, Index, Index]] = []
         starts = np.flatnonzero(np.r_[True, segment[1:] != segment[:-1]][: len(segment)])
@@ -57,7 +57,7 @@ class Spread:
             if value not in own:
                 own[value] = self._number(segment, value)
                 self.running.clone(own[-1], own[value])
-            self.moved.append((own[value], self.last.get(own[value], last)))
+            self.moved.append((own[value], self.last.get(own[value], int(last))))
             self.last[own[value]] = last
         if len(own) > MOST:
             begin = int(where[0]) - self.window

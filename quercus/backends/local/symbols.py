@@ -24,9 +24,7 @@ def leaves(f: Flat) -> list[t.Buffer]:
 class Symbols:
     """The automaton of an alternative, its roles, and the symbols that were seen."""
 
-    def __init__(
-        self, shape: Countable, f: Flat, numbers: list[int], apart: set[str], *, waits: bool = False
-    ) -> None:
+    def __init__(self, shape: Countable, f: Flat, numbers: list[int], apart: set[str], *, waits: bool = False) -> None:
         """`numbers`: the buffer of each leaf. Variables of `apart` may be looked at in part."""
         self.shape = shape
         self.states: States = states_of(shape, waits=waits)

@@ -71,7 +71,7 @@ class Totals:
         return self.table(rows, shown, schema)
 
     def add_groups(self, found: Sequence[Group], events: pa.Table, never: bool) -> Changed:
-        """Add what was found of some groups; those that change. With `never`, the one row of a query without matches."""
+        """Add what was found of some groups; those that change. `never`: the one row of a query without matches."""
         first: dict[Key, Group] = {}
         for g in found:
             key = tuple(known(v) for v in g.shown)
