@@ -167,6 +167,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
         w->room = room;
     }
     RUN(identity)(w->rows, m);
+    RUN(forget_stays)(w); /* of a tie group that is open */
     for (int64_t j = middle - 1; j >= low;) {
         int64_t begin = j;
         while (begin > low && !(e->mark[begin] & RUN_GROUP)) begin--;
