@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from quercus.backends.local.aggregate import aggregated
+from quercus.backends.local.changed import Changed
 from quercus.backends.local.outputs import Answer, Bound, Rows, projected, row_numbers
 from quercus.backends.local.write import write_table
 from quercus.ir import pattern as p
@@ -57,10 +58,12 @@ class Matches:
         """`bound` are rows of `events`; `numbers` are what rows() calls these, if they are only some of the input's."""
         self.schema, self.query = schema, query
         self._made: Answer | Later = Answer(events, schema, query, {b.var: b for b in bound}, numbers)
-        self._aggregates: pa.Table | None = None
+        self._aggregates: pa.Table | Changed | None = None
 
     @classmethod
-    def of_stream(cls, schema: Schema, query: p.Query, later: Later, totals: pa.Table | None = None) -> Matches:
+    def of_stream(
+        cls, schema: Schema, query: p.Query, later: Later, totals: pa.Table | Changed | None = None
+    ) -> Matches:
         """What a stream gives: made when it is first looked at. `totals`: the groups that changed, with AGG."""
         found = cls.__new__(cls)
         found.schema, found.query, found._made, found._aggregates = schema, query, later, totals
@@ -83,6 +86,8 @@ class Matches:
 
     def __len__(self) -> int:
         """The number of matches; with AGG, of groups."""
+        if isinstance(self._aggregates, Changed):
+            return len(self._aggregates)
         return self.to_arrow().num_rows if self.query.aggregates else len(self._made)
 
     def rows(self) -> list[dict[str, int | list[int]]]:
@@ -95,6 +100,8 @@ class Matches:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The matches, as rows() has them; with AGG, the groups as {column: value}."""
+        if isinstance(self._aggregates, Changed):
+            return iter(self._aggregates.rows())
         return iter(self.to_arrow().to_pylist() if self.query.aggregates else self.rows())
 
     def to_arrow(self) -> pa.Table:
@@ -106,7 +113,7 @@ class Matches:
             return projected(self.answer)
         if self._aggregates is None:
             self._aggregates = aggregated(self.answer)
-        return self._aggregates
+        return self._aggregates.table() if isinstance(self._aggregates, Changed) else self._aggregates
 
     def to_pandas(self) -> Any:
         """`to_arrow()` as a pandas DataFrame."""

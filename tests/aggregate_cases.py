@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -49,13 +50,19 @@ class Case:
 def case(seed: int, length: int | None = None) -> Case:
     """The case of a seed; its stream has `length` events, or 8 to 30."""
     r = Random(seed)
-    pattern, plain, sets = _pattern(r)
+    names = iter(f"{name}{number}" for number in ("", 1) for name in "abcdefghijklmnopqrstuvwxyz")
+    pattern, plain, sets = _pattern(r, names)
+    if r.random() < 0.15:
+        other, more, also = _pattern(r, names)
+        pattern, plain, sets = f"OR({pattern}, {other})", plain + more, sets + also
     partition = ""
-    if r.random() < 0.35:
+    if r.random() < 0.4:
         if r.random() < 0.5 and len(plain) + len(sets) > 1:
-            pattern = pattern[:-1] + ", [id])"
+            pattern = pattern[:-1] + r.choice((", [id])", ", [id])", ", [id], [s])"))
+        elif r.random() < 0.2 and pattern.count(",") == 1 and len(plain) == 2:
+            pattern = pattern[:-1] + f", {plain[0]}.id = {plain[1]}.v)"
         else:
-            partition = " PARTITION BY id"
+            partition = r.choice((" PARTITION BY id", " PARTITION BY id", " PARTITION BY s, id"))
     where = ""
     if r.random() < 0.3:
         where = f" WHERE {r.choice([*plain, *sets])}.v {r.choice(['>', '<>', '<='])} {r.randint(0, 1)}"
@@ -70,18 +77,17 @@ def case(seed: int, length: int | None = None) -> Case:
     return Case(seed, query, _events(r, length or r.randint(8, 36)), r.choice(("strict", "arrival")))
 
 
-def _pattern(r: Random) -> tuple[str, list[str], list[str]]:
+def _pattern(r: Random, names: Iterator[str]) -> tuple[str, list[str], list[str]]:
     parts: list[str] = []
     plain: list[str] = []
     sets: list[str] = []
-    names = iter("abcdefghijklmnopq")
     types = "ABC" if r.random() < 0.8 else "AB"
 
-    closed = r.choice(("begin", "end", "end", "both"))  # where nothing may reach to the end of the window
+    closed = r.choice(("begin", "end", "end", "both", "none"))  # where nothing may reach to the end of the window
 
     def negation() -> None:
         if r.random() < 0.15:
-            parts.append(f"!{r.choice('XXABC')} x{len(parts)}")
+            parts.append(f"!{r.choice('XXABC')} {next(names)}")
 
     def kleene() -> None:
         if r.random() < 0.2:
@@ -89,7 +95,7 @@ def _pattern(r: Random) -> tuple[str, list[str], list[str]]:
             parts.append(f"{r.choice(types)}{r.choice('+*')} {sets[-1]}")
 
     for i in range(r.choice((1, 2, 2, 3, 3, 4))):
-        if i or closed == "end":
+        if i or closed in ("end", "none"):
             negation()
             kleene()
             negation()
@@ -104,7 +110,7 @@ def _pattern(r: Random) -> tuple[str, list[str], list[str]]:
         else:
             plain.append(next(names))
             parts.append(f"{r.choice(types)} {plain[-1]}")
-    if closed == "begin":
+    if closed in ("begin", "none"):
         negation()
         kleene()
         negation()

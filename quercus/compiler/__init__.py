@@ -7,7 +7,7 @@ from collections.abc import Collection
 from attrs import evolve
 
 from quercus import plan as plans  # which imports parts of this package: by name, when all of it is there
-from quercus.compiler.aggregates import aggregation
+from quercus.compiler.aggregates import totalled
 from quercus.compiler.arrange import Arranged
 from quercus.compiler.bind import bind
 from quercus.compiler.cost import DEFAULT_WINDOWS
@@ -73,7 +73,7 @@ def compile(
         if other is not None and other[1].cost < tree.cost:
             fired += (Fired("distribute_or", query, other[0]),)
             query, tree, built = other
-    tree = evolve(tree, aggregation=aggregation(tree, schema))
+    tree = totalled(tree, query, schema)
     listed = _alternatives(tree, built)
     if _has_choice(bound, tree, options):
         apart = _apart(bound, schema, stats, options)
@@ -81,7 +81,7 @@ def compile(
         listed = _with_apart(listed, apart[1], taken=taken)
         if taken:
             query, tree, built, fired = apart
-            tree = evolve(tree, aggregation=aggregation(tree, schema))
+            tree = totalled(tree, query, schema)
         if apart[1].cost < FAR * tree.cost:  # what is better is for the data to say
             built = evolve(built, arranged=None)
     said = warnings(query, schema)
@@ -128,6 +128,7 @@ def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = Non
         listed, arranged = _with_apart(listed, apart[1], taken=taken), None
         if taken:
             q, tree, built, fired = apart
+    tree = evolve(tree, aggregation=plan.tree.aggregation, also=plan.tree.also)
     return evolve(plan, query=q, tree=tree, fired=fired, considered=listed, arranged=arranged)
 
 

@@ -83,7 +83,14 @@ def run_facts(a: Analysis, cost: float) -> Iterator[tuple[str, str]]:
         yield "planned again", f"from the data: {a.again}"
     if a.alternatives > 1:
         yield "alternatives", f"{a.alternatives:,}, one after the other"
-    yield "compared", f"{a.compared:,}"
+    if a.totals is not None:
+        yield (
+            "totalled",
+            f"{_counted(a.totals.passes, 'pass', 'passes')} of {_counted(a.totals.states, 'state', 'states')}",
+        )
+        yield "steps", f"{a.totals.steps:,}"
+    else:
+        yield "compared", f"{a.compared:,}"
     yield "matches", f"{a.matches:,}"
     if a.groups is not None:
         yield "groups", f"{a.groups:,}"

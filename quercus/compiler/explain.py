@@ -13,7 +13,6 @@ from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.ir import tree as t
 from quercus.ir.analysis import Analysis, Path
-from quercus.ir.running import listed_live
 
 if TYPE_CHECKING:
     from quercus.plan import Plan
@@ -94,7 +93,8 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
     if tree.partition_by:
         yield "keyed by", ", ".join(tree.partition_by) + " (declared: each key is a stream of its own)"
     if tree.key is not None:
-        yield "key", " = ".join(text.column(c.var, c.attr) for c in tree.key.columns) + " (found: keys never meet)"
+        keys = (" = ".join(text.column(c.var, c.attr) for c in k.columns) for k in tree.keys)
+        yield "key", "; ".join(keys) + " (found: keys never meet)"
     reads: dict[str, list[str]] = {}
     for c in tree.reads:
         reads.setdefault(c.var, []).append(c.attr)
@@ -108,8 +108,8 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
         how = {"running": "running totals", "enumerated": "over all matches"}[tree.aggregation.strategy]
         yield "totalled", f"{how}: {tree.aggregation.reason}"
         if tree.aggregation.strategy == "running":
-            reason = listed_live(tree)
-            yield "in streams", "running totals" if reason is None else f"over the matches of each push: {reason}"
+            reason = tree.aggregation.listed_live
+            yield "in streams", f"over the matches of each push: {reason}" if reason else "running totals"
 
 
 def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:

@@ -39,6 +39,17 @@ class Actual:
 
 
 @frozen
+class Passes:
+    """What running totals did: passes over an alternative's events, and the events that they looked at, with those that
+    became the older part of a window; the states of all alternatives.
+    """
+
+    passes: int
+    steps: int
+    states: int
+
+
+@frozen
 class Analysis:
     """A run of a plan: every count is exact, and the same each time; seconds are not."""
 
@@ -55,6 +66,7 @@ class Analysis:
     groups: int | None  # of a query with AGG
     again: str  # what a plan that was made from these events rests on; empty: it was not
     stages: tuple[tuple[str, float], ...]  # seconds of each
+    totals: Passes | None = None  # where no matches were listed
 
     @property
     def seconds(self) -> float:

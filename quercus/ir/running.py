@@ -67,16 +67,24 @@ class Countable:
         gaps = tuple(g.reversed() for g in reversed(self.gaps))
         return Countable(tuple(reversed(self.blocks)), gaps, not self.backwards)
 
+    @property
+    def variables(self) -> frozenset[str]:
+        """Those that are bound to single events, and sets of a given size."""
+        return frozenset(b.var for block in self.blocks for b in block.leaves)
+
 
 @frozen
 class Grouped:
-    """How GROUPBY is answered: by the segment's key, by the event that ends (or, backwards, begins) a match, and by one
-    pass for each value of one more component.
+    """How an alternative is read, and GROUPBY answered: by the segment's key, by the event that ends (or, backwards,
+    begins) a match, and by one pass for each value of other components.
     """
 
     backwards: bool
     at_end: tuple[x.Column, ...] = ()
     apart: tuple[x.Column, ...] = ()
+
+    def read(self, c: Countable) -> Countable:
+        return c.reversed() if self.backwards else c
 
 
 def countable(f: Flat, tree: t.Tree) -> Countable | str:
@@ -94,54 +102,77 @@ def countable(f: Flat, tree: t.Tree) -> Countable | str:
     gaps = _gaps(f, blocks, tree)
     if isinstance(gaps, str):
         return gaps
-    if gaps[0] and gaps[-1]:
-        return "it is open at both ends"
-    found = Countable(blocks, gaps)
+    if gaps[0].set is not None and gaps[-1].set is not None:
+        return "it has sets at both ends"
     if sum(b.states for b in blocks) + sum(1 if g.set is None else 4 for g in gaps) > MOST_STATES:
         return "it has too many components"
-    return found.reversed() if gaps[-1] else found
+    return Countable(blocks, gaps)
 
 
-def grouped(c: Countable, tree: t.Tree) -> Grouped | str:
-    """How the groups of a countable alternative are told apart, or why they are not."""
-    others = tuple(g for g in tree.group_by if not _of_key(g, tree))
-    end = _plain_end(c.blocks[-1])
-    at_end = tuple(g for g in others if g.var == end)
-    rest = tuple(g for g in others if g.var != end)
-    if c.backwards:
-        if rest:
-            return f"GROUPBY {rest[0].var} is not where it begins"
-        return Grouped(True, at_end) if not tree.group_by or c.blocks[0].plain else "it ends in several events"
-    if not rest:
-        return Grouped(False, at_end)
-    if not at_end and not c.gaps[0] and c.blocks[-1].plain and {g.var for g in rest} == {_plain_end(c.blocks[0])}:
-        return Grouped(True, rest)
-    if len({g.var for g in rest}) > 1:
-        return "GROUPBY names several components"
-    if any(g.type == "float64" for g in rest):
-        return "GROUPBY names a float64 of a component in the middle"
-    return Grouped(False, at_end, rest)
+def grouped(c: Countable, tree: t.Tree, *, arrival: bool) -> Grouped | str:
+    """How a countable alternative is read and its groups are told apart, or why they are not."""
+    found: list[Grouped] = []
+    reason = ""
+    for backwards in (False, True):
+        how = _read(c, tree, backwards, arrival)
+        if isinstance(how, Grouped):
+            found.append(how)
+        else:
+            reason = how or reason
+    if not found:
+        return reason
+    return min(found, key=lambda g: (len(g.apart), bool(g.read(c).gaps[-1]), g.backwards))
 
 
-def listed_live(tree: t.Tree) -> str | None:
+def _read(c: Countable, tree: t.Tree, backwards: bool, arrival: bool) -> Grouped | str:
+    """One way to read an alternative, or what stands against it.
+
+    A match is totalled where its reading ends. What may follow there, up to the end of the window, can only be negated.
+    """
+    read = c.reversed() if backwards else c
+    if read.gaps[-1].set is not None:
+        return ""
+    if read.gaps[-1] and tree.window.kind == "count" and not arrival:
+        return "a window of events can begin among equal times"
+    columns = tuple(g for g in tree.group_by if g.var in c.variables)
+    if backwards and columns and not c.blocks[-1].plain:
+        return "it ends in several events"
+    others = tuple(g for g in columns if not _of_key(g, tree))
+    end = _plain_end(read.blocks[-1])
+    return Grouped(backwards, tuple(g for g in others if g.var == end), tuple(g for g in others if g.var != end))
+
+
+def live_groups(c: Countable, tree: t.Tree, *, arrival: bool) -> Grouped | str:
+    """How the groups of a stream are told apart, or why they are not. Backwards: matches wait for the end of the window
+    after their start, and are totalled there.
+    """
+    if not c.gaps[-1]:
+        how = _read(c, tree, backwards=False, arrival=True)
+        several = isinstance(how, Grouped) and len({g.var for g in how.apart}) > 1
+        return "GROUPBY names several components before the last" if several else how
+    if c.gaps[0]:
+        return "matches wait, and are open at both ends"
+    if tree.window.kind == "count" and not arrival:
+        return "matches wait, and a window of events can end among equal times"
+    if tree.window.kind == "count" and tree.partition_by:
+        return "matches wait, and each key has windows of events of its own"
+    others = tuple(g for g in tree.group_by if g.var in c.variables and not _of_key(g, tree))
+    if any(g.var != _plain_end(c.blocks[0]) for g in others):
+        return "matches wait, and GROUPBY names a component after the first"
+    return Grouped(True, others)
+
+
+def listed_live(tree: t.Tree, *, arrival: bool) -> str | None:
     """Why a stream lists the matches of a tree that a run totals without; None: it does not either."""
-    if tree.partition_by and tree.window.kind == "count":
-        return "each key has windows of events of its own"
-    if tree.key is not None and len({c.attr for c in tree.key.columns}) > 1:
-        return "the key has several names"
     if any(a.function in ("min", "max") and a.type == "string" for a in tree.aggregates):
         return "MIN and MAX of strings"
     for f in flatten(tree.root, tree.window):
         found = countable(f, tree)
         if isinstance(found, str):
             return found
-        if found.backwards:
-            return "matches are not decided at their last event"
-        how = grouped(found, tree)
+        how = live_groups(found, tree, arrival=arrival)
         if isinstance(how, str):
             return how
-        if how.backwards or how.apart:
-            return "GROUPBY names a component before the last"
         if _symbols(found) > MOST_SYMBOLS:
             return "an event can be too many components"
     return None
@@ -167,7 +198,7 @@ def _of_key(g: x.Column, tree: t.Tree) -> bool:
         return False
     if tree.partition_by:
         return g.attr in tree.partition_by
-    return tree.key is not None and g in tree.key.columns
+    return any(g in k.columns for k in tree.keys)
 
 
 def cuts_ties(c: Countable, tree: t.Tree, *, arrival: bool) -> bool:
@@ -177,15 +208,15 @@ def cuts_ties(c: Countable, tree: t.Tree, *, arrival: bool) -> bool:
 
 def holds(e: x.Expr, tree: t.Tree) -> bool:
     """Whether a conjunct holds in every segment of the key."""
-    if not x.is_equality(e):
+    if isinstance(e, x.Same):
+        columns = set(e.columns)
+    elif isinstance(e, x.Compare) and x.is_equality(e):
+        columns = {c for c in (e.left, e.right) if isinstance(c, x.Column)}
+    else:
         return False
-    assert isinstance(e, x.Compare)
-    left, right = e.left, e.right
-    assert isinstance(left, x.Column)
-    assert isinstance(right, x.Column)
     if tree.partition_by:
-        return left.attr == right.attr and left.attr in tree.partition_by
-    return tree.key is not None and left in tree.key.columns and right in tree.key.columns
+        return len({c.attr for c in columns}) <= 1 and all(c.attr in tree.partition_by for c in columns)
+    return any(columns <= set(k.columns) for k in tree.keys)
 
 
 def is_set(b: t.Buffer) -> bool:

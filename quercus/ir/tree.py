@@ -205,6 +205,7 @@ class Aggregation:
 
     strategy: Literal["running", "enumerated"]
     reason: str
+    listed_live: str = ""  # why a stream lists the matches of each push all the same; empty: it does not
 
 
 @frozen
@@ -224,6 +225,12 @@ class Tree:
     routing: float  # nanoseconds per window length, to look at the types of all events
     cost: float  # of routing and of all nodes
     aggregation: Aggregation | None = None
+    also: tuple[KeyClass, ...] = ()  # other columns on which all agree, where totals are told apart by them
+
+    @property
+    def keys(self) -> tuple[KeyClass, ...]:
+        """All that was found to agree."""
+        return () if self.key is None else (self.key, *self.also)
 
 
 def inputs(n: Node) -> tuple[Node, ...]:

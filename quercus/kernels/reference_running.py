@@ -30,8 +30,8 @@ def merge(buffers: Sequence[Any], starts: Any, ties: bool) -> tuple[list[int], l
 class Automaton:
     """The same names; values are pairs of how many and their sum, or lists of the values of all matches' roles."""
 
-    def __init__(self, states: int, gaps: Any, symbols: Any) -> None:
-        self.states, self.gaps, self.symbols = states, gaps, symbols
+    def __init__(self, states: int, gaps: Any, symbols: Any, accepts: Any = ()) -> None:
+        self.states, self.gaps, self.symbols, self.accepts = states, gaps, symbols, accepts
 
     def count(self, events: Any, groups: int = 1) -> tuple[list[int], list[int]]:
         totals, found = [0] * groups, [-1] * groups
@@ -53,8 +53,12 @@ class Automaton:
         for i in range(len(e.symbol)):
             if not any(target < 0 for _, target, _, _ in self.symbols[e.symbol[i]][0]):
                 continue
-            low = i
-            while not e.mark[low] & 2 and int(e.at[i]) - int(e.at[low - 1]) <= e.window:
+            low = i if getattr(e, "reach", None) is None else int(e.reach[i])
+            while (
+                getattr(e, "reach", None) is None
+                and not e.mark[low] & 2
+                and int(e.at[i]) - int(e.at[low - 1]) <= e.window
+            ):
                 low -= 1
             yield i, self._window(e, low, i, role, values)
 

@@ -15,7 +15,8 @@
 typedef unsigned __int128 wide_count;
 typedef __int128 wide_sum;
 
-enum { RUN_OK = 0, RUN_TOO_LARGE = 1, RUN_NO_MEMORY = 2 };
+enum { RUN_OK = 0, RUN_TOO_LARGE = 1, RUN_NO_MEMORY = 2, RUN_STOPPED = 3 };
+#define RUN_LOOK 32767                                  /* events between two looks at the clock, and one less */
 enum { RUN_GROUP = 1, RUN_SEGMENT = 2 };              /* marks: the first event of a tie group, of a segment */
 enum { RUN_MIXED = 0, RUN_EDGES = 1, RUN_STAYS = 2 }; /* what a symbol has: both, edges alone, stays alone */
 
@@ -32,6 +33,7 @@ typedef struct {
     const int32_t *stay_at;
     const int32_t *stays;
     const uint8_t *kind;     /* of a symbol */
+    const uint8_t *accepts;  /* of a state: whether a match that waits in it is whole */
 } run_automaton;
 
 typedef struct {
@@ -39,6 +41,7 @@ typedef struct {
     const uint8_t *symbol;
     const uint8_t *mark;
     const int64_t *at;       /* time or position, ascending in a segment */
+    const int64_t *reach;    /* of an event: the first in a window with it, in place of `at`; NULL: as `at` says */
     const int64_t *row;      /* of the stream: which of two ends of different segments is earlier */
     const int32_t *group;    /* of an event that ends matches: whose total it adds to; NULL: 0 */
     const int64_t *integer;  /* values of the role `role` */
@@ -46,6 +49,11 @@ typedef struct {
     uint64_t window;
     int role;
     int64_t skipped;         /* events that come before those of `row` and `group` */
+    const int32_t *slot;     /* of a tag: whose total a match adds to that begins with it; NULL: 0 */
+    const int64_t *tag;      /* of an event that can begin a match */
+    int (*look)(void *);     /* whether to stop; NULL: never */
+    void *context;
+    uint64_t *steps;         /* events looked at; NULL: nobody asks */
 } run_events;
 
 /* Of a stream: one segment's state in one pass. What is not valid is made again from the events. */
@@ -58,7 +66,7 @@ typedef struct {
 /* Its events from `lo` to `hi`, new ones from `before` on; those of the push begin at `first`. */
 typedef struct {
     uint8_t *symbol, *mark;
-    int64_t *at;
+    int64_t *at, *tag;       /* no tags: NULL */
     int64_t **value;         /* of a pass; NULL: it has none */
     run_kept *kept;          /* of a pass */
     int64_t lo, hi, before, room, first, ts, ts_before;
@@ -71,7 +79,11 @@ typedef struct {
     int number, role, ties;
     uint64_t window;
     const int64_t *row;
-    const int32_t *group;
+    const int32_t *group, *slot;
+    int delayed;             /* whether matches are totalled when the window after their start is over: before `until` */
+    int64_t until;
+    int (*look)(void *);
+    void *context;
 } run_push;
 
 static inline void run_events_of(run_events *e, const run_push *p, const run_segment *s) {
@@ -79,6 +91,7 @@ static inline void run_events_of(run_events *e, const run_push *p, const run_seg
     e->symbol = s->symbol;
     e->mark = s->mark;
     e->at = s->at;
+    e->reach = NULL;
     e->row = p->row;
     e->group = p->group;
     e->integer = s->value[p->number];
@@ -86,6 +99,11 @@ static inline void run_events_of(run_events *e, const run_push *p, const run_seg
     e->window = p->window;
     e->role = p->role;
     e->skipped = s->before - s->first;
+    e->slot = p->slot;
+    e->tag = s->tag;
+    e->look = p->look;
+    e->context = p->context;
+    e->steps = NULL;
 }
 
 #ifdef QUERCUS_CHECKED
@@ -229,6 +247,7 @@ static inline __attribute__((always_inline)) int run_row(const run_events *e, co
             memset(count, 0, sizeof count);
             low = i;
         }
+        if ((i & RUN_LOOK) == RUN_LOOK && e->look != NULL && e->look(e->context)) return RUN_STOPPED;
         while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) {
             int c = component[e->symbol[low++]];
             for (int j = 1; j < leaves; j++) count[j][c] -= count[j][c + 1] + one[j][c];
@@ -241,6 +260,7 @@ static inline __attribute__((always_inline)) int run_row(const run_events *e, co
         for (int k = 0; k < leaves - 1; k++) bad |= __builtin_add_overflow(count[c][k], count[c - 1][k] + one[c][k], &count[c][k]);
         if (bad) return RUN_TOO_LARGE;
     }
+    if (e->steps != NULL) *e->steps += e->count;
     return RUN_OK;
 }
 

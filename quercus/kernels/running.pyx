@@ -6,7 +6,7 @@ other, so that nothing is ever taken back and each event costs about as many ste
 number of matches. Counts and integer sums are exact: in 64 bits, and again in 128 where that is not enough.
 """
 
-from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memmove, memset
 
@@ -14,11 +14,13 @@ import numpy as np
 
 from quercus.kernels._typedefs cimport int64_t
 from quercus.kernels.memory import empty
+from quercus.kernels.route cimport Router
 
 cdef extern from "running.h":
     cdef enum:
         RUN_OK
         RUN_TOO_LARGE
+        RUN_STOPPED
     ctypedef struct run_automaton:
         int states, gaps, symbols
         const int32_t* top
@@ -32,11 +34,14 @@ cdef extern from "running.h":
         const int32_t* stay_at
         const int32_t* stays
         const uint8_t* kind
+        const uint8_t* accepts
+    ctypedef int (*look_t)(void*) noexcept nogil
     ctypedef struct run_events:
         int64_t count
         const uint8_t* symbol
         const uint8_t* mark
         const int64_t* at
+        const int64_t* reach
         const int64_t* row
         const int32_t* group
         const int64_t* integer
@@ -44,6 +49,11 @@ cdef extern from "running.h":
         uint64_t window
         int role
         int64_t skipped
+        const int32_t* slot
+        const int64_t* tag
+        look_t look
+        void* context
+        uint64_t* steps
     ctypedef struct run_kept:
         void* block
         void* row
@@ -55,6 +65,7 @@ cdef extern from "running.h":
         uint8_t* symbol
         uint8_t* mark
         int64_t* at
+        int64_t* tag
         int64_t** value
         run_kept* kept
         int64_t lo, hi, before, room, first, ts, ts_before
@@ -66,6 +77,11 @@ cdef extern from "running.h":
         uint64_t window
         const int64_t* row
         const int32_t* group
+        const int32_t* slot
+        int delayed
+        int64_t until
+        look_t look
+        void* context
     int push_u64(...) noexcept nogil
     int push_u128(...) noexcept nogil
     int push_i64(...) noexcept nogil
@@ -99,6 +115,46 @@ MOST_SYMBOLS = 255
 MOST_BUFFERS = 62
 NONE = 2**63 - 1            # of least: no match
 NO_VALUE = 2**63 - 2        # of least: matches, but none with a value
+
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() noexcept
+    void PyErr_Clear() noexcept
+
+cdef extern from "time.h" nogil:
+    struct timespec:
+        int64_t tv_sec
+        int64_t tv_nsec
+    int clock_gettime(int, timespec*)
+    int CLOCK_MONOTONIC
+
+
+cdef class Watch:
+    """When passes must stop: at a time of `time.monotonic`, or on Ctrl-C. They look every 32,768 events."""
+
+    cdef int64_t end
+    cdef bint interrupted
+
+    def __init__(self, end=None):
+        self.end = NONE if end is None else int(end * 1e9)
+
+    cdef int refuse(self) except -1:
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
+        raise TimeoutError("not done in time")
+
+
+cdef int looked(void* context) noexcept with gil:
+    """Whether to stop."""
+    cdef Watch w = <Watch> context
+    cdef timespec now
+    if PyErr_CheckSignals():
+        PyErr_Clear()
+        w.interrupted = True
+        return 1
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec * 1000000000 + now.tv_nsec >= w.end
 
 
 def merge(buffers, const int64_t[:, ::1] starts, bint ties):
@@ -167,11 +223,15 @@ cdef class Automaton:
     cdef run_automaton made
     cdef object kept
     cdef object component   # of each symbol of a row of plain leaves; None: it is more than that
+    cdef list starts        # of each symbol: whether it can begin a match
+    cdef uint64_t taken
+    cdef public Watch watch
 
-    def __init__(self, int states, gaps, symbols):
+    def __init__(self, int states, gaps, symbols, accepts=()):
         """`gaps`: (first state, size, moves as 8 lists of places). `symbols`: (edges, stays), each a list of tuples.
 
-        An edge is (from, to, role, inner), to -1 where a match ends; a stay is (gap, flag, role).
+        An edge is (from, to, role, inner), to -1 where a match ends; a stay is (gap, flag, role). `accepts`: states of
+        whole matches that wait for the end of their window, if any do.
         """
         if not 0 < states <= MOST_STATES or len(symbols) > MOST_SYMBOLS or not 0 < len(gaps) <= states:
             raise ValueError("too many states or symbols")
@@ -212,7 +272,9 @@ cdef class Automaton:
             "stay_at": np.array(stay_at, np.int32),
             "stays": np.array([*stays, (0, 0, 0)], np.int32).ravel(),
             "kind": np.array([*kinds, 0], np.uint8),
+            "accepts": np.array([s in accepts for s in range(states)], np.uint8),
         }
+        self.starts = [any(source == 0 for source, _, _, _ in own) for own, _ in symbols]
         self.kept = arrays
         simple = states == len(gaps) <= RUN_LEAVES and all(
             not waits and len(own) == 1 and own[0][1] == (own[0][0] + 1 if own[0][0] + 1 < states else -1)
@@ -231,7 +293,13 @@ cdef class Automaton:
         self.made.stay_at = _address(arrays["stay_at"])
         self.made.stays = _address(arrays["stays"])
         cdef const uint8_t[::1] kind = arrays["kind"]
-        self.made.kind = &kind[0]
+        cdef const uint8_t[::1] accepting = arrays["accepts"]
+        self.made.kind, self.made.accepts = &kind[0], &accepting[0]
+
+    @property
+    def steps(self):
+        """Events looked at in all passes, also those that became the older part of a window."""
+        return self.taken
 
     def count(self, events, groups=1):
         """The number of matches of each group, and the first event that ended one (-1: none). OverflowError beyond
@@ -291,6 +359,7 @@ cdef class Automaton:
         cdef const uint8_t[::1] mark = events.mark
         cdef const int64_t[::1] at = events.at
         cdef const int64_t[::1] row = events.row
+        cdef const int64_t[::1] reach
         cdef const int32_t[::1] group
         cdef const int64_t[::1] integers
         cdef const double[::1] reals
@@ -310,7 +379,15 @@ cdef class Automaton:
             raise ValueError("a symbol that is not known")
         given.count, given.window, given.role, given.skipped = n, events.window, role, 0
         given.symbol, given.mark, given.at, given.row = &symbol[0], &mark[0], &at[0], &row[0]
-        given.group, given.integer, given.real = NULL, NULL, NULL
+        given.group, given.integer, given.real, given.reach = NULL, NULL, NULL, NULL
+        given.slot, given.tag, given.look, given.context, given.steps = NULL, NULL, NULL, NULL, &self.taken
+        if self.watch is not None:
+            given.look, given.context = looked, <void*> self.watch
+        if events.reach is not None:
+            reach = events.reach
+            if reach.shape[0] != n or np.any(np.asarray(reach) > np.arange(n)):
+                raise ValueError("not a window for each event")
+            given.reach = &reach[0]
         if events.group is not None:
             group = events.group
             if group.shape[0] != n or np.min(events.group) < 0 or np.max(events.group) >= groups:
@@ -350,6 +427,8 @@ cdef class Automaton:
                 status = run_min(&self.made, &given, totals, &to_first[0], into)
         if status == RUN_TOO_LARGE:
             return None
+        if status == RUN_STOPPED:
+            self.watch.refuse()
         if status != RUN_OK:
             raise MemoryError
         return first
@@ -360,3 +439,4 @@ cdef const int32_t* _address(const int32_t[::1] array):
 
 
 include "running_stream.pxi"
+include "running_inlet.pxi"

@@ -11,6 +11,7 @@ typedef struct {
     int64_t low, middle, room;
     int64_t from, group;                                         /* where the window and the last tie group begin */
     int open;                                                    /* whether events of that group may still come */
+    int exact;                                                   /* rows are of matches that begin with their event */
     uint64_t steps;
 } RUN(state);
 
@@ -136,6 +137,21 @@ static void RUN(stay_rows)(RUN(state) *w, int add) {
     RUN(forget_stays)(w);
 }
 
+/* The row of event j alone: of the matches that it begins. */
+
+static void RUN(begin_row)(RUN(state) *w, int64_t j, const RUN_VALUE *after) {
+    const run_automaton *a = w->a;
+    int m = a->states, symbol = w->e->symbol[j];
+    RUN_VALUE *to = w->row + (j - w->low) * m;
+    for (int c = 0; c < m; c++) to[c] = RUN(zero)();
+    for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+        const int32_t *edge = a->edges + 4 * s;
+        if (edge[0] != 0 || edge[1] < 0) continue;
+        RUN_VALUE times = edge[2] == w->e->role ? RUN(value)(w->e, j) : RUN(one)();
+        for (int c = a->base[edge[1]]; c < m; c++) RUN(add_times)(w, to + c, after[edge[1] * m + c], times);
+    }
+}
+
 static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
     const run_automaton *a = w->a;
     const run_events *e = w->e;
@@ -151,11 +167,13 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
         w->room = room;
     }
     RUN(identity)(w->rows, m);
+    RUN(forget_stays)(w); /* of a tie group that is open */
     for (int64_t j = middle - 1; j >= low;) {
         int64_t begin = j;
         while (begin > low && !(e->mark[begin] & RUN_GROUP)) begin--;
         int symbol = e->symbol[j];
         if (begin == j && a->kind[symbol] == RUN_EDGES) {
+            if (w->exact) RUN(begin_row)(w, j, w->rows);
             for (int s = a->edge_at[symbol + 1] - 1; s >= a->edge_at[symbol]; s--) {
                 const int32_t *edge = a->edges + 4 * s;
                 if (edge[1] < 0) break;
@@ -167,14 +185,15 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
                 } else
                     for (int c = a->base[edge[1]]; c < m; c++) w->bad |= RUN(add)(from + c, to[c]);
             }
-            memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
+            if (!w->exact) memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
             j--;
             continue;
         }
         if (begin == j && a->kind[symbol] == RUN_STAYS) {
+            if (w->exact) RUN(begin_row)(w, j, w->rows);
             RUN(note_stays)(w, symbol, j);
             RUN(stay_rows)(w, 0);
-            memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
+            if (!w->exact) memcpy(w->row + (j - low) * m, w->rows, sizeof(RUN_VALUE) * m);
             j--;
             continue;
         }
@@ -183,6 +202,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
         RUN(forget_stays)(w);
         for (; j >= begin; j--) {
             symbol = e->symbol[j];
+            if (w->exact) RUN(begin_row)(w, j, w->fresh);
             for (int s = a->edge_at[symbol + 1] - 1; s >= a->edge_at[symbol]; s--) {
                 const int32_t *edge = a->edges + 4 * s;
                 if (edge[1] < 0) break;
@@ -195,7 +215,7 @@ static int RUN(build_rows)(RUN(state) *w, int64_t low, int64_t middle) {
                 }
             }
             RUN(note_stays)(w, symbol, j);
-            for (int c = 0; c < m; c++) {
+            for (int c = 0; c < m && !w->exact; c++) {
                 RUN_VALUE *to = w->row + (j - low) * m + c;
                 *to = RUN(stayed)(w, 0, c);
                 w->bad |= RUN(add)(to, w->enters[c]);
@@ -218,6 +238,7 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
         int symbol = e->symbol[i], alone;
         int ends = a->edge_at[symbol] < a->edge_at[symbol + 1] && a->edges[4 * a->edge_at[symbol] + 1] < 0;
         RUN_CHECK(symbol < a->symbols);
+        if ((i & RUN_LOOK) == RUN_LOOK && e->look != NULL && e->look(e->context)) return RUN_STOPPED;
         if (e->mark[i] & RUN_GROUP && w->open) {
             RUN(close_group)(w);
             w->open = 0;
@@ -229,7 +250,10 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
         if (e->mark[i] & RUN_GROUP) group = i;
         int last = i + 1 == e->count ? !open : e->mark[i + 1] & RUN_GROUP;
         alone = last && group == i && a->kind[symbol] != RUN_MIXED;
-        while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) low++;
+        if (e->reach != NULL) low = e->reach[i] > low ? e->reach[i] : low;
+        else
+            while ((uint64_t)e->at[i] - (uint64_t)e->at[low] > e->window) low++;
+        RUN_CHECK(low <= i);
         if (low > w->middle && w->middle != group) {
             int status = RUN(build_rows)(w, low, group);
             if (status != RUN_OK) return status;
@@ -260,7 +284,8 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
             if (RUN(some)(sum)) {
                 int64_t to = e->group == NULL ? 0 : e->group[i - e->skipped];
                 w->bad |= RUN(total)(totals + to, sum);
-                if (found[to] < 0 || e->row[i - e->skipped] < e->row[found[to]]) found[to] = i - e->skipped;
+                if (found[to] < 0 || (e->row != NULL && e->row[i - e->skipped] < e->row[found[to]]))
+                    found[to] = i - e->skipped;
             }
 #ifdef RUN_EACH
             if (each != NULL) each[i] = sum;
@@ -279,6 +304,135 @@ static int RUN(pass)(RUN(state) *w, int64_t begin, int open, RUN_TOTAL *totals, 
     w->from = low;
     w->group = group;
     return RUN_OK;
+}
+
+/* Matches that wait for the window after their start. */
+
+static int RUN(turn)(RUN(state) *w, int64_t low, int64_t end) { /* the older part again, of what has come until `end` */
+    int64_t group = w->open ? w->group : end;
+    RUN_CHECK(low < group);
+    int status = RUN(build_rows)(w, low, group);
+    RUN(identity)(w->column, w->a->states);
+    RUN(nothing)(w->entered, w->a->states);
+    RUN(forget_stays)(w);
+    for (int64_t k = group; k < end; k++) RUN(enter)(w, w->e->symbol[k], k);
+    return status;
+}
+
+static void RUN(add_total)(RUN(state) *w, int64_t j, RUN_VALUE sum, RUN_TOTAL *totals, int64_t *found) {
+    if (!RUN(some)(sum)) return;
+    int64_t to = w->e->slot == NULL ? 0 : w->e->slot[w->e->tag[j]];
+    w->bad |= RUN(total)(totals + to, sum);
+    found[to] = 0;
+}
+
+static RUN_VALUE RUN(whole)(RUN(state) *w, int64_t j) { /* of the matches that event j begins */
+    const run_automaton *a = w->a;
+    int m = a->states;
+    const RUN_VALUE *row = w->row + (j - w->low) * m;
+    RUN_VALUE sum = RUN(zero)();
+    RUN_CHECK(w->low <= j && j < w->middle);
+    for (int c = 0; c < m; c++)
+        for (int r = 0; a->accepts[c] && r <= a->top[c]; r++) RUN(add_times)(w, &sum, row[r], w->column[c * m + r]);
+    return sum;
+}
+
+/* Those that begin before `until` less the window are over. */
+
+static int RUN(settle)(RUN(state) *w, int64_t end, int64_t until, RUN_TOTAL *totals, int64_t *found) {
+    const run_events *e = w->e;
+    for (; w->from < end; w->from++) {
+        if (until != INT64_MAX && (uint64_t)until - (uint64_t)e->at[w->from] <= e->window) break;
+        if (w->from >= w->middle) {
+            int status = RUN(turn)(w, w->from, end);
+            if (status != RUN_OK) return status;
+        }
+        RUN(add_total)(w, w->from, RUN(whole)(w, w->from), totals, found);
+        if (w->bad) return RUN_TOO_LARGE;
+    }
+    return RUN_OK;
+}
+
+/* Whether event j begins windows that end with the tie group of event i. What ends there is whole at once: nothing can come
+   after it. What ended before waits for the end of the group. */
+
+static int RUN(exact)(RUN(state) *w, int64_t j, int64_t i) {
+    return j < w->group && (uint64_t)w->e->at[i] - (uint64_t)w->e->at[j] == w->e->window;
+}
+
+static void RUN(end_exactly)(RUN(state) *w, int64_t i, RUN_TOTAL *totals, int64_t *found) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int m = a->states, symbol = e->symbol[i];
+    for (int s = a->edge_at[symbol]; s < a->edge_at[symbol + 1]; s++) {
+        const int32_t *edge = a->edges + 4 * s;
+        if (edge[1] < 0 || !a->accepts[edge[1]]) continue;
+        const RUN_VALUE *from = w->column + edge[0] * m, *inner = w->entered + edge[0] * m;
+        for (int64_t j = w->from; RUN(exact)(w, j, i); j++) {
+            const RUN_VALUE *row = w->row + (j - w->low) * m;
+            RUN_VALUE part = RUN(zero)();
+            RUN_CHECK(w->low <= j && j < w->middle);
+            for (int r = 0; r <= a->top[edge[0]]; r++) {
+                RUN(add_times)(w, &part, row[r], from[r]);
+                if (edge[3]) RUN(add_times)(w, &part, row[r], inner[r]);
+            }
+            if (edge[2] == e->role) w->bad |= RUN(mul)(&part, part, RUN(value)(e, i));
+            RUN(add_total)(w, j, part, totals, found);
+        }
+    }
+}
+
+static void RUN(close_delayed)(RUN(state) *w, int exact, RUN_TOTAL *totals, int64_t *found) {
+    int m = w->a->states;
+    RUN(stay_columns)(w);
+    for (; exact && RUN(exact)(w, w->from, w->group); w->from++)
+        RUN(add_total)(w, w->from, RUN(whole)(w, w->from), totals, found);
+    for (int k = 0; k < m * m; k++) {
+        w->bad |= RUN(add)(w->column + k, w->entered[k]);
+        w->entered[k] = RUN(zero)();
+    }
+    w->open = 0;
+}
+
+static int RUN(delayed)(RUN(state) *w, int64_t begin, int ties, int64_t until, RUN_TOTAL *totals, int64_t *found) {
+    const run_automaton *a = w->a;
+    const run_events *e = w->e;
+    int status;
+    w->steps += e->count - begin;
+    for (int64_t i = begin; i < e->count; i++) {
+        int symbol = e->symbol[i];
+        RUN_CHECK(symbol < a->symbols);
+        if ((i & RUN_LOOK) == RUN_LOOK && e->look != NULL && e->look(e->context)) return RUN_STOPPED;
+        if (e->mark[i] & RUN_GROUP) {
+            if (w->open) RUN(close_delayed)(w, ties, totals, found);
+            w->group = i;
+        }
+        if (e->mark[i] & RUN_SEGMENT) {
+            w->from = w->low = w->middle = i;
+            RUN(identity)(w->column, a->states);
+        }
+        if (e->mark[i] & RUN_GROUP) {
+            status = RUN(settle)(w, i, e->at[i], totals, found);
+            if (status != RUN_OK) return status;
+        }
+        int exact = ties && RUN(exact)(w, w->from, i);
+        if (exact && w->from >= w->middle) {
+            status = RUN(turn)(w, w->from, i);
+            if (status != RUN_OK) return status;
+        }
+        int last = i + 1 == e->count ? !ties : e->mark[i + 1] & RUN_GROUP;
+        if (exact) RUN(end_exactly)(w, i, totals, found);
+        if (last && w->group == i && a->kind[symbol] != RUN_MIXED && !exact) RUN(step)(w, symbol, i);
+        else {
+            RUN(enter)(w, symbol, i);
+            if (last) RUN(close_delayed)(w, ties, totals, found);
+            else w->open = 1;
+        }
+        if (w->bad) return RUN_TOO_LARGE;
+    }
+    if (w->open && e->count > 0 && e->at[e->count - 1] < until) RUN(close_delayed)(w, ties, totals, found);
+    if (w->bad) return RUN_TOO_LARGE;
+    return RUN(settle)(w, e->count, until, totals, found);
 }
 
 static int RUN(begin)(RUN(state) *w, const run_automaton *a, const run_events *e) {
@@ -303,6 +457,7 @@ static int RUN(run)(const run_automaton *a, const run_events *e, RUN_TOTAL *tota
     int status = RUN(begin)(&w, a, e);
     if (status != RUN_OK) return status;
     status = RUN(pass)(&w, 0, 0, totals, found, each);
+    if (e->steps != NULL) *e->steps += w.steps;
     free(w.row);
     free(w.column);
     return status;
@@ -330,7 +485,8 @@ static int RUN(load)(RUN(state) *w, run_kept *k) {
     if (k->valid) {
         memcpy(w->weight, w->entered + m * m, sizeof(RUN_VALUE) * gaps);
         memcpy(w->flag, w->entered + m * m + gaps, sizeof(int) * gaps);
-    }
+    } else
+        RUN(forget_stays)(w); /* of the segment before */
     return RUN_OK;
 }
 
@@ -368,10 +524,11 @@ static int RUN(rebuild)(RUN(state) *w, int64_t begin, int64_t end, int ties) {
 
 static int RUN(push)(const run_automaton *a, const run_push *p, RUN_TOTAL *totals, int64_t *found, uint64_t *steps) {
     RUN(state) w;
-    run_events e;
+    run_events e = {0};
     int status = RUN(begin)(&w, a, &e);
     if (status != RUN_OK) return status;
     RUN_VALUE *scratch = w.column;
+    w.exact = p->delayed;
     for (int64_t n = 0; n < p->count && status == RUN_OK; n++) {
         run_segment *s = p->touched[n];
         run_kept *k = s->kept + p->number;
@@ -379,7 +536,9 @@ static int RUN(push)(const run_automaton *a, const run_push *p, RUN_TOTAL *total
         status = RUN(load)(&w, k);
         if (status != RUN_OK) break;
         if (!k->valid) status = RUN(rebuild)(&w, s->lo, s->before, p->ties);
-        if (status == RUN_OK) status = RUN(pass)(&w, s->before, p->ties, totals, found, NULL);
+        if (status == RUN_OK)
+            status = p->delayed ? RUN(delayed)(&w, s->before, p->ties, p->until, totals, found)
+                                : RUN(pass)(&w, s->before, p->ties, totals, found, NULL);
         RUN(store)(&w, k, status == RUN_OK);
     }
     *steps += w.steps;

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from quercus.backends.local.exact import exact
 from quercus.backends.local.outputs import Answer
 from quercus.backends.local.segments import exact_sums, fold_owned
 from quercus.backends.local.values import Values
-from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
 
-TOTAL = pa.decimal128(38, 0)  # what counts and integer sums are
-_DIGITS = 38
 Index = NDArray[np.int64]
 
 
@@ -85,10 +80,3 @@ def _total(a: p.Aggregate, answer: Answer, group_of: Index, groups: int) -> pa.A
     numbers = values.as_float() if a.type == "float64" and a.function != "avg" else values
     found = fold_owned(a.function, numbers, starts, ends, owners, groups)
     return found.to_arrow(answer.arrow_at(a.attr, rows[:0]).type if found.kind == "timestamp" else None)
-
-
-def exact(totals: list[Any], name: str) -> pa.Array:
-    for total in totals:
-        if total is not None and abs(total) >= 10**_DIGITS:
-            raise LimitExceeded(f"'{name}' has more than {_DIGITS} digits", limit="decimal digits", value=_DIGITS)
-    return pa.array([None if t is None else Decimal(t) for t in totals], TOTAL)

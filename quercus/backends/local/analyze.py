@@ -9,6 +9,7 @@ after the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -47,6 +48,12 @@ def run_and_analyze(plan: Plan, events: object, limits: Limits | None = None) ->
     trace = Trace()
     stream = load(events, plan.schema, needed(plan) if isinstance(events, str | Path) else None)
     trace.lap("load")
+    if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running":
+        from quercus.backends.local.analyze_totals import analyzed_totals
+        from quercus.backends.local.running import Costly
+
+        with suppress(Costly):
+            return plan, analyzed_totals(plan, stream, limits or Limits(), trace)
     found = find(plan, stream, limits or Limits(), trace=trace)
     matches = len(found[0]) if found else 0
     groups = None

@@ -34,37 +34,48 @@ class States:
     gaps: tuple[tuple[int, int, Moves], ...]
     roles: tuple[Role, ...]
     ends: tuple[int, ...]  # roles that can end a match
+    far: tuple[int, ...]  # roles that are negated after the end
+    accepts: tuple[int, ...]  # states of whole matches that wait
 
 
-def states_of(c: Countable) -> States:
-    """States count up along the pattern; the first is the beginning of the window."""
+def states_of(c: Countable, *, waits: bool = False) -> States:
+    """States count up along the pattern; the first is the beginning of the window.
+
+    What is negated after the last block kills, from where a window with it begins, all that has not begun. With
+    `waits`, whole matches wait in the last gap instead, until the window after their start is over.
+    """
+    own = c.gaps if waits else c.gaps[:-1]
     at = 0
     gaps: list[tuple[int, int, Moves]] = []
     exits: list[list[int]] = []
     inside: list[int] = []  # the first inner state of each block
-    for i, gap in enumerate(c.gaps[:-1]):
-        places, moves, leaves = _gap(gap)
+    for i, gap in enumerate(own):
+        places, moves, leaves = _gap(gap, kills=i == 0 and not waits and bool(c.gaps[-1]))
         gaps.append((at, places, moves))
         exits.append([at + place for place in leaves])
         at += places
         inside.append(at)
-        at += c.blocks[i].states
+        at += c.blocks[i].states if i < len(c.blocks) else 0
     roles: list[Role] = []
     ends: list[int] = []
     for i, block in enumerate(c.blocks):
-        done = gaps[i + 1][0] if i + 1 < len(c.blocks) else END
+        done = gaps[i + 1][0] if i + 1 < len(own) else END
         for leaf in block.leaves:
             if done == END:
                 ends.append(len(roles))
-            own = _counted(block.size, inside[i], exits[i], done, len(roles))
+            edges = _counted(block.size, inside[i], exits[i], done, len(roles))
             if len(block.leaves) > 1:
-                own = _unordered(block.leaves, leaf, inside[i], exits[i], done, len(roles))
-            roles.append(Role(leaf, tuple(own), ()))
-    for i, gap in enumerate(c.gaps[:-1]):
+                edges = _unordered(block.leaves, leaf, inside[i], exits[i], done, len(roles))
+            roles.append(Role(leaf, tuple(edges), ()))
+    for i, gap in enumerate(own):
         there = [(gap.set, SET)] if gap.set is not None else []
         for leaf, flag in [*there, *((b, AFTER) for b in gap.after), *((b, BEFORE) for b in gap.before)]:
             roles.append(Role(leaf, (), ((i, flag, len(roles)),)))
-    return States(at, tuple(gaps), tuple(roles), tuple(ends))
+    later = () if waits else c.gaps[-1].before
+    far = range(len(roles), len(roles) + len(later))
+    roles += [Role(leaf, (), ()) for leaf in later]
+    accepts = tuple(exits[-1]) if waits else ()
+    return States(at, tuple(gaps), tuple(roles), tuple(ends), tuple(far), accepts)
 
 
 def _counted(size: int, inside: int, exits: list[int], done: int, role: int) -> list[Edge]:
@@ -85,7 +96,7 @@ def _unordered(
     return edges + [(number[s], number[s | {leaf.var}], role, 1) for s in chosen if leaf.var not in s]
 
 
-def _gap(gap: Gap) -> tuple[int, Moves, list[int]]:
+def _gap(gap: Gap, *, kills: bool) -> tuple[int, Moves, list[int]]:
     """The places of a gap, where each goes under each mask of flags (-1: the match is lost), and which lead on.
 
     NONE: no element; SEEN: none, and a negated event that forbids the empty set; SOME: elements; SPOILT: elements, and
@@ -94,7 +105,7 @@ def _gap(gap: Gap) -> tuple[int, Moves, list[int]]:
     if gap.set is None:
         return 1, [[-1 if mask & BEFORE else 0] for mask in range(8)], [0]
     empty = gap.set.least == 0
-    if empty and not gap.before and not gap.after:
+    if empty and not gap.before and not gap.after and not kills:
         return 1, [[0] for _ in range(8)], [0]
     names = ["none", *(["seen"] if empty and gap.after else []), "some", *(["spoilt"] if gap.after else [])]
     place = {n: i for i, n in enumerate(names)}

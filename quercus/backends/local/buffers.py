@@ -24,7 +24,7 @@ def spec_of(b: t.Buffer, tree: t.Tree) -> BufferSpec:
     """What a leaf's buffer holds; variables whose buffers hold the same share one."""
     key: tuple[str, ...] | None = tree.partition_by or None
     if key is None and tree.key is not None:
-        key = next(((c.attr,) for c in tree.key.columns if c.var == b.var), None)
+        key = tuple(c.attr for k in tree.keys for c in k.columns if c.var == b.var) or None
     return BufferSpec(b.accepts, tuple(c.expr for c in b.where if is_local(c.expr)), key)
 
 

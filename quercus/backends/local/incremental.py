@@ -25,17 +25,19 @@ from quercus.backends.local.fill import column, numbers, valid
 from quercus.backends.local.history import History, Piece, row_numbers, taken
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.labels import Keys, Labels
+from quercus.backends.local.numbered import Chunks, Numbered
 from quercus.backends.local.orders import Orders
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.program import Compiler
 from quercus.backends.local.release import all_variants, looks_back
 from quercus.backends.local.run import Part, check, combine, repeats
+from quercus.backends.local.running import too_many_partial
 from quercus.backends.local.running_stream import Group, live_totals
 from quercus.backends.local.specs import NEVER, BufferSpec, ColumnData, FlatSpec, Index, Program
 from quercus.backends.local.values import combined, raw
 from quercus.errors import LimitExceeded
 from quercus.ir.flat import flatten
-from quercus.kernels import match
+from quercus.kernels import match, running
 from quercus.kernels.route import Router
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -101,6 +103,8 @@ class Totalled:
     before: tuple[Piece, ...]
     piece: Piece | None
     moment: Moment
+    numbered: Chunks = ()  # positions before, where each key has its own
+    positions: Index | None = None  # of the piece
 
 
 class Engine:
@@ -132,9 +136,14 @@ class Engine:
         self.waiting = 0  # bytes of events that wait for their turn
         self._schema: pa.Schema | None = None  # of the last record batch
         self._inlet: match.Inlet | None = None
+        self._inflow: running.Inflow | None = None
+        self._behind: int | None = None  # the first place that only totals have seen
         self._columns = columns
         self.live = None if listed else live_totals(plan, self.specs)
+        self.numbered = Numbered()
+        self._fed: tuple[Index, Index] | None = None  # places and positions of the batch at hand
         self.check_groups: Callable[[list[Group]], None] = lambda groups: None  # refuses what cannot be added
+        self.bytes_of_groups: Callable[[], int] = lambda: 0
 
     def _compiled(self, plan: Plan, orders: Orders | None) -> dict[str, Any]:
         """What all streams of a plan have in common, and none changes."""
@@ -220,6 +229,60 @@ class Engine:
         written = bound if self.in_place else None
         return match.Inlet(feed, self.course, pa.RecordBatch, schema, self.history, self.reach, matches, written)
 
+    def total(self, batch: pa.RecordBatch, check: Callable[[Group], None]) -> Totalled | None:
+        """Take in a record batch as it is, where totals can be made of that; None, with nothing taken in, else."""
+        schema, live, course = batch.schema, self.live, self.course
+        if live is None:
+            return None
+        if self._schema is None or not schema.equals(self._schema):
+            self._schema, self._inflow = schema, None
+            if conforms(schema, self.schema, self._columns):
+                self._inflow = live.inflow(schema, self.schema)
+        if self._inflow is None:
+            return None
+        counter = live.counters[0].running
+        try:
+            sums = self._inflow.step(batch, course.place, course.seen)
+            if sums is None:
+                return None
+            parts = live.parts(sums)
+            groups = [] if parts is None else [Group(0, (), parts)]
+            if groups:
+                check(groups[0])
+        except BaseException as e:
+            counter.undo()
+            if isinstance(e, OverflowError):
+                raise too_many_partial() from None
+            raise
+        counter.commit()
+        before, pieces = (course.clock, course.place), tuple(self.history.pieces)
+        if self._behind is None:
+            self._behind = course.place
+        piece = Piece(batch, course.place, None, course.rows, self._inflow.last)
+        self.history.add(piece)
+        course.clock = course.seen = self._inflow.last
+        course.place, course.rows = course.place + self._inflow.count, course.rows + self._inflow.count
+        if self.count:
+            self.history.purge(place=course.place - self.reach)
+        else:
+            self.history.purge(ts=self._least_ts)
+        return Totalled(groups, pieces, piece, before)
+
+    def _catch_up(self) -> None:
+        """Give the matcher what went into totals alone."""
+        if self._behind is None:
+            return
+        for p in self.history.pieces:
+            places = p.all_places()
+            first = int(np.searchsorted(places, self._behind))
+            if first < len(places):
+                given = p.events if isinstance(p.events, pa.Table) else pa.Table.from_batches([p.events])
+                table = given.slice(first)
+                ts = raw(combined(table.column(self.schema.time)).view(pa.int64()), np.int64)
+                self._feed(table, ts, places[first:], again=True)
+        self._behind = None
+        self._commit(everywhere=True)
+
     def refuse(self, status: int, limits: Limits) -> None:
         """Say why a batch was not taken in."""
         check(status, self.found[0], limits)
@@ -237,6 +300,7 @@ class Engine:
         limits: Limits,
         feed: Callable[[], None] | None,
     ) -> Found | Totalled:
+        self._catch_up()
         place = self.place + n
         parts: list[Part] = []
         groups: list[Group] | None = None
@@ -245,13 +309,14 @@ class Engine:
                 feed()
             before = (self.clock, self.place, self.place)
             if self.live is not None:
-                groups = self.live.totals(self.keys.values if self.keyed else [])
+                groups = self.live.totals(self.keys.values if self.keyed else [], clock, place, limits)
                 self.check_groups(groups)
             else:
                 parts = self._search(before, (clock, END if clock == END else place, place), limits)
             if limits.max_state_bytes is not None and clock != END:
                 self._check_state(limits, events, clock, place)
         except BaseException:
+            self._fed = None
             self.matcher.undo()
             if self.live is not None:
                 self.live.undo()
@@ -261,14 +326,16 @@ class Engine:
         self.keys.keep()
         if self.live is not None:
             self.live.commit()
-        pieces, piece = tuple(self.history.pieces), None
+        pieces, piece, numbered = tuple(self.history.pieces), None, self.numbered.chunks
         if n:
             piece = Piece(events, self.place, None, rows, clock)
             self.history.add(piece)
+        positions = None if self._fed is None else self._fed[1]
+        self._number()
         self.course.clock, self.course.place = clock, place
         if groups is not None:
             self._purge()
-            return Totalled(groups, pieces, piece, before[:2])
+            return Totalled(groups, pieces, piece, before[:2], numbered, positions)
         found = Found(parts, self, tuple(self.history.pieces))
         if self.remembers:
             found.bound = self._once(found.places())
@@ -290,7 +357,7 @@ class Engine:
     def switched(self, orders: Orders) -> Engine:
         """The same stream, searched in other orders from now on."""
         other = Engine(self.plan, self._columns, orders, listed=self.live is None)
-        other.check_groups = self.check_groups
+        other.check_groups, other.bytes_of_groups = self.check_groups, self.bytes_of_groups
         places = self.kept()
         for name in ("clock", "place", "rows", "seen"):
             setattr(other.course, name, getattr(self.course, name))
@@ -314,14 +381,23 @@ class Engine:
         if len(ts):
             self._feed(events, ts, places, positions if self.own_positions else None)
             if self.live is not None:
+                self.live.forget_decided(self.clock, self.place)
                 self.live.commit()
+            self._number()
             self.history.add(Piece(events, int(places[0]), places, rows, int(ts[-1]), 1))
         self.keys.keep()
         self._purge()
 
     def _feed(
-        self, given: pa.Table | pa.RecordBatch, ts: Index, places: Index | int, positions: Index | None = None
+        self,
+        given: pa.Table | pa.RecordBatch,
+        ts: Index,
+        places: Index | int,
+        positions: Index | None = None,
+        *,
+        again: bool = False,
     ) -> None:
+        """Events into buffers and, but `again`, into totals."""
         table = given if isinstance(given, pa.Table) else pa.Table.from_batches([given])
         events = Events(table, self.schema, ts, None)
         routed = dict(zip(self.requests, events.route(self.requests), strict=True))
@@ -330,6 +406,9 @@ class Engine:
             everything = np.arange(len(ts))
             segments = self.keys.of([events.values(a, everything) for a in self.partition_by], alone=False)
             positions = self.matcher.number(segments) if positions is None else positions
+            if self.live is not None:
+                everywhere = np.arange(places, places + len(ts)) if isinstance(places, int) else places
+                self._fed = everywhere, positions
         feeds = [self._chosen(b, routed[b.accepts], events, segments) for b in self.specs]
         filled = self._columns_of(feeds, events)
         for number, (at, own) in enumerate(feeds):
@@ -338,8 +417,14 @@ class Engine:
                 columns = [filled[i] for i in self.columns[number]]
                 pos = where if positions is None else np.ascontiguousarray(positions[at])
                 self.matcher.append(number, np.ascontiguousarray(ts[at]), pos, where, own, columns)
-        if self.live is not None and not self.live.take_in(events, feeds, places):
+        if self.live is not None and not again and not self.live.take_in(events, feeds, places, positions):
             self.live = None
+
+    def _number(self) -> None:
+        """Remember the positions of the batch at hand."""
+        if self._fed is not None:
+            self.numbered.add(*self._fed)
+            self._fed = None
 
     def _chosen(self, b: BufferSpec, at: Index, events: Events, segments: Index | None) -> tuple[Index, Index]:
         """The events of a buffer that pass its conditions, and their segments."""
@@ -398,7 +483,7 @@ class Engine:
         """Let go of events that no buffer holds, where they are many."""
         self._commit(everywhere=True)
         if len(self.history) > 4 * self.course.live + 16 * _SLACK:
-            self.history.keep(self.kept())
+            self._keep(self.kept())
 
     def _purge(self) -> None:
         """Let go of what no later match can see; of keys that had no event, now and then."""
@@ -414,10 +499,15 @@ class Engine:
             if len(self.labels) > 2 * self.course.live + _STRINGS:
                 self.labels.forget(self.matcher)
             if len(self.history) > 4 * self.course.live + 16 * _SLACK or (self.own_positions and self.count):
-                self.history.keep(self.kept())
+                self._keep(self.kept())
             if self.given and self.history.pieces:
                 first = self.history.pieces[0].first
                 self.given = {k: last for k, last in self.given.items() if last >= first}
+
+    def _keep(self, places: Index) -> None:
+        self.history.keep(places)
+        if self.numbered.chunks:
+            self.numbered.keep(places)
 
     def _commit(self, *, everywhere: bool) -> None:
         least_pos = self.reach if self.own_positions else self.place - self.reach
@@ -425,7 +515,8 @@ class Engine:
         self.keys.let_go(freed)
         if self.live is not None and everywhere:
             self.live.let_go(freed)
-            self.live.sweep(least_pos if self.count else self._least_ts)
+            if not self.own_positions:
+                self.live.sweep(least_pos if self.count else self._least_ts)
         if everywhere:
             self.course.live = self.matcher.events
 
@@ -442,6 +533,16 @@ class Engine:
         if len(keys):
             self.matcher.set_positions(next_positions)
 
+    def begin_positions(self, events: pa.Table | pa.RecordBatch, positions: Index) -> None:
+        """Let the next batch have these positions in its keys' own streams."""
+        table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        given, everything = Events(table, self.schema, positions, None), np.arange(len(positions))
+        segments = self.keys.of([given.values(a, everything) for a in self.partition_by], alone=False)
+        self.keys.keep()
+        first = np.full(len(self.keys.values), END)
+        np.minimum.at(first, segments[segments >= 0], positions[segments >= 0])
+        self.matcher.set_positions(np.where(first == END, 0, first))
+
     def positions_of(self, places: Index, more: int) -> Index:
         """The positions of kept events in their keys' own streams; -1 for others, and for `more` at the end."""
         found = np.full(len(places) + more, -1, np.int64)
@@ -452,6 +553,7 @@ class Engine:
 
     def kept(self) -> Index:
         """The places that a buffer still holds, ascending."""
+        self._catch_up()
         self._commit(everywhere=True)
         held = [self.matcher.kept(b) for b in range(len(self.specs))]
         return np.unique(np.concatenate(held)) if held else _NONE
@@ -463,7 +565,7 @@ class Engine:
         counts = self.matcher.live(least_ts, least_pos)
         state = sum(n * (24 + 9 * len(c)) for n, c in zip(counts, self.columns, strict=True))
         state += sum(p.events.nbytes for p in self.history.pieces if self.count or p.last_ts >= least_ts)
-        state += 0 if self.live is None else self.live.bytes
+        state += (0 if self.live is None else self.live.bytes) + self.bytes_of_groups()
         state += self.waiting + self.matcher.view_bytes + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return

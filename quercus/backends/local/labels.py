@@ -107,6 +107,7 @@ class Keys:
         self.segments: dict[Any, int] = {}
         self.values: list[Any] = []  # of each segment
         self.free: list[int] = []
+        self.unused: set[int] = set()  # the same
         self.new: list[int] = []  # of the batch at hand
 
     def of(self, parts: list[Values], *, alone: bool) -> Index:
@@ -130,15 +131,20 @@ class Keys:
             self.let_go([s])
             if s == len(self.values) - 1:
                 self.values.pop()
-                self.free.pop()
+                self.free.remove(s)
+                self.unused.discard(s)
         self.new.clear()
 
     def let_go(self, segments: list[int]) -> None:
+        """Forget some; those of a batch that was taken back are forgotten already."""
         for s in segments:
+            if s >= len(self.values) or s in self.unused:
+                continue
             if self.values[s] is not None:
                 del self.segments[self.values[s]]
             self.values[s] = None
             self.free.append(s)
+            self.unused.add(s)
 
     def _segment(self, key: Any) -> int:
         found = self.segments.get(key)
@@ -149,6 +155,7 @@ class Keys:
     def _new(self, key: Any) -> int:
         if self.free:
             s = self.free.pop()
+            self.unused.discard(s)
             self.values[s] = key
         else:
             s = len(self.values)

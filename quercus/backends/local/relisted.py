@@ -11,7 +11,9 @@ from attrs import define, evolve
 from quercus.backends.base import Limits
 from quercus.backends.local.history import Piece, concatenated
 from quercus.backends.local.incremental import Engine, Found, Moment
+from quercus.backends.local.numbered import Chunks, positions_at
 from quercus.backends.local.outputs import Answer, Bound
+from quercus.backends.local.specs import Index
 from quercus.backends.local.values import combined, raw
 from quercus.plan import Plan
 
@@ -27,6 +29,8 @@ class Relisted:
     moment: Moment
     clock: int
     limits: Limits
+    chunks: Chunks = ()  # positions before, where each key has its own
+    positions: Index | None = None  # of the piece
 
     def __len__(self) -> int:
         return len(self._found)
@@ -45,12 +49,15 @@ class Relisted:
             events = concatenated([p.events.select(engine.columns_kept) for p in self.before])
             rows = np.concatenate([p.row_numbers(np.arange(len(p))) for p in self.before])
             places = np.concatenate([p.all_places() for p in self.before])
-            engine.restore(events, self._times(events), rows, places, places)
+            own = positions_at(self.chunks, places) if engine.own_positions else places
+            engine.restore(events, self._times(events), rows, places, own)
         limits = evolve(self.limits, max_state_bytes=None)
         if self.piece is None:
             found = engine.step(None, np.empty(0, np.int64), 0, self.clock, limits)
         else:
             ts = self._times(self.piece.events)
+            if self.positions is not None:
+                engine.begin_positions(self.piece.events, self.positions)
             found = engine.step(self.piece.events, ts, self.piece.rows, self.clock, limits)
         assert isinstance(found, Found)
         return found

@@ -46,10 +46,11 @@ def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1, *, li
             return run_pieces(plan, events, limits)
     stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None, threads)
     if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running" and not listed:
-        from quercus.backends.local.running import run_totals
+        from quercus.backends.local.running import Costly, run_totals
 
         later = Later(plan, stream, limits, threads)
-        return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, stream))
+        with suppress(Costly):
+            return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, stream, limits))
     found = find(plan, stream, limits, threads=threads)
     return Matches(stream.table, plan.schema, plan.query, found)
 

@@ -70,10 +70,12 @@ class Stream:
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
         if self._totals is not None:
             self._engine.check_groups = self._totals.check
+            self._engine.bytes_of_groups = lambda: 0 if self._totals is None else self._totals.bytes
         self._names = self._engine.columns_kept
         self._waiting = Waiting(self._names)
         self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
         self._direct = not self._delay and self._totals is None
+        self._counts = not self._delay and self._totals is not None
         self._course = self._engine.course
         self._inlet: match.Inlet | None = None  # what takes in record batches as they are
         self._adapt = adapt
@@ -127,12 +129,24 @@ class Stream:
         self._inlet = inlet
         return inlet.push(batch, self._engine, self.limits)  # type: ignore[no-any-return]
 
+    def _quick_totals(self, batch: RecordBatch) -> Matches | None:
+        """Record batches in order need no preparation for totals without groups."""
+        limits, totals = self.limits, self._totals
+        if limits.max_state_bytes is not None or limits.max_seconds is not None or totals is None:
+            return None
+        found = self._engine.total(batch, totals.check_one)
+        return None if found is None else self._totalled(found)
+
     def _push(self, events: Any) -> Matches:
         self._check_open()
         if self._direct:
             quick = self._quick(events)
             if quick is not None:
                 return quick
+        elif self._counts and type(events) is RecordBatch:
+            counted = self._quick_totals(events)
+            if counted is not None:
+                return counted
         table = self._table(events)
         if isinstance(events, Mapping):  # arrays that are not ours, and may change
             table = table.take(pa.array(np.arange(len(table))))
@@ -298,7 +312,8 @@ class Stream:
         """The groups that changed, where no matches were listed."""
         assert self._totals is not None
         query, totals, engine = self.plan.query, self._totals, self._engine
-        later = Relisted(self.plan, self._columns, found.before, found.piece, found.moment, engine.clock, self.limits)
+        facts = found.before, found.piece, found.moment, engine.clock, self.limits, found.numbered, found.positions
+        later = Relisted(self.plan, self._columns, *facts)
         never = engine.clock == END and not query.group_by and not totals.groups and not found.groups
         return Matches.of_stream(self.plan.schema, query, later, totals.add_groups(found.groups, engine.empty, never))
 

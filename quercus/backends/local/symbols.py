@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from quercus.backends.local.automaton import Role, States, states_of
+from quercus.backends.local.automaton import BEFORE, Role, States, states_of
 from quercus.errors import LimitExceeded
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat
@@ -24,10 +24,10 @@ def leaves(f: Flat) -> list[t.Buffer]:
 class Symbols:
     """The automaton of an alternative, its roles, and the symbols that were seen."""
 
-    def __init__(self, shape: Countable, f: Flat, numbers: list[int], apart: set[str]) -> None:
+    def __init__(self, shape: Countable, f: Flat, numbers: list[int], apart: set[str], *, waits: bool = False) -> None:
         """`numbers`: the buffer of each leaf. Variables of `apart` may be looked at in part."""
         self.shape = shape
-        self.states: States = states_of(shape)
+        self.states: States = states_of(shape, waits=waits)
         held = dict(zip(map(id, leaves(f)), numbers, strict=True))
         self.bits: list[int] = []  # of each role: the bit of its buffer
         self.merged: list[int] = []  # of each bit: the buffer
@@ -42,13 +42,16 @@ class Symbols:
                 own[number] = len(self.merged)
                 self.merged.append(number)
             self.bits.append(own[number])
+        self.killer = len(self.merged)  # the bit of what kills all that has not begun
         self.symbols: dict[int, int] = {}
+        self._known: running.Automaton | None = None
+        self._symbols = 0
 
     def symbols_of(self, mask: Index) -> NDArray[np.uint8]:
         """The symbols of events, given who holds each: a bit for each buffer."""
         if len(self.merged) <= _FEW:
             present = np.flatnonzero(np.bincount(mask, minlength=1))
-            table = np.zeros(2 ** len(self.merged), np.uint8)
+            table = np.zeros(2 ** (len(self.merged) + 1), np.uint8)
         else:
             present, inverse = np.unique(mask, return_inverse=True)
         for m in present.tolist():
@@ -63,11 +66,16 @@ class Symbols:
 
     def automaton(self) -> running.Automaton:
         """Of the symbols known so far."""
+        if self._known is not None and self._symbols == len(self.symbols):
+            return self._known
         made = []
         for mask in self.symbols:
             held = [r for r, bit in zip(self.states.roles, self.bits, strict=True) if mask >> bit & 1]
-            made.append(([e for r in held for e in r.edges], [s for r in held for s in r.stays]))
-        return running.Automaton(self.states.count, self.states.gaps, made)
+            kills = [(0, BEFORE, -2)] if mask >> self.killer & 1 else []
+            made.append(([e for r in held for e in r.edges], [*(s for r in held for s in r.stays), *kills]))
+        self._known = running.Automaton(self.states.count, self.states.gaps, made, self.states.accepts)
+        self._symbols = len(self.symbols)
+        return self._known
 
     def role(self, var: str) -> tuple[int, Role] | None:
         """The number of a variable's role, and the role."""

@@ -10,14 +10,17 @@ import numpy as np
 import pyarrow as pa
 from attrs import evolve
 
-from quercus.backends.local.aggregate import TOTAL, aggregated, exact, groups_of
+from quercus.backends.local.aggregate import aggregated, groups_of
+from quercus.backends.local.changed import Changed, Layout, column_of
 from quercus.backends.local.conform import wanted_columns
+from quercus.backends.local.exact import exact
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.errors import DataError
 from quercus.ir import pattern as p
 from quercus.schema import Schema
 
 Key = tuple[Any, ...]
+_FEW = 10**37  # what needs no closer look
 
 
 class Group(Protocol):
@@ -46,7 +49,7 @@ class Totals:
 
     def __init__(self, query: p.Query, schema: Schema) -> None:
         self.query, self.schema = query, schema
-        self._made: pa.Schema | None = None
+        self._made: Layout | None = None
         self.groups: dict[Key, list[Any]] = {}
         kinds = {**wanted_columns(schema), "ts": "int64"}
         self._parts = [_parts(a, kinds.get(a.attr or "", "float64")) for a in query.aggregates]
@@ -67,35 +70,50 @@ class Totals:
         shown = [answer.arrow_at(g.attr, answer.bound[g.var].rows[first]) for g in self.query.group_by]
         return self.table(rows, shown, schema)
 
-    def add_groups(self, found: Sequence[Group], events: pa.Table, never: bool) -> pa.Table:
-        """Add what was found of some groups; the same table. With `never`, the one row of a query without matches."""
-        schema = self._schema_of(events)
-        rows: list[Key] = [tuple(_key(v) for v in g.shown) for g in found]
-        for key, g in zip(rows, found, strict=True):
+    def add_groups(self, found: Sequence[Group], events: pa.Table, never: bool) -> Changed:
+        """Add what was found of some groups; those that change. `never`: the one row of a query without matches."""
+        first: dict[Key, Group] = {}
+        for g in found:
+            key = tuple(known(v) for v in g.shown)
+            first.setdefault(key, g)
             self.merge(key, g.parts)
-        rows = list(dict.fromkeys(rows)) if not self.query.group_by else rows
-        columns = [
-            _column([g.shown[i] for g in found], schema.field(i).type, "") for i in range(len(self.query.group_by))
-        ]
-        return self.table([()] if never else rows, columns, schema)
+        keys: list[Key] = [()] if never else list(first)
+        shown = [g.shown for g in first.values()] if self.query.group_by else []
+        return Changed(self._layout_of(events), shown, [self._values(k) for k in keys])
+
+    def _values(self, key: Key) -> list[Any]:
+        """What each aggregate of a group has come to."""
+        kept, at, found = self.groups.get(key) or [None] * len(self.flat), 0, []
+        for a, parts in zip(self.query.aggregates, self._parts, strict=True):
+            found.append(_value(a, kept[at : at + len(parts)]))
+            at += len(parts)
+        return found
 
     def check(self, found: Sequence[Group]) -> None:
         """Refuse what would have too many digits, before it is added."""
         merged: dict[Key, list[Any]] = {}
         for g in found:
-            key = tuple(_key(v) for v in g.shown)
-            known = merged.setdefault(key, list(self.groups.get(key, [None] * len(self.flat))))
+            key = tuple(known(v) for v in g.shown)
+            old = merged.setdefault(key, list(self.groups.get(key, [None] * len(self.flat))))
             for j, part in enumerate(self.flat):
-                known[j] = _merged(part.function, known[j], g.parts[j])
+                old[j] = _merged(part.function, old[j], g.parts[j])
         at = 0
         for a, parts in zip(self.query.aggregates, self._parts, strict=True):
             if a.function in ("count", "sum"):
                 exact([k[at] for k in merged.values() if isinstance(k[at], int)], a.name)
             at += len(parts)
 
-    def _schema_of(self, events: pa.Table) -> pa.Schema:
+    def check_one(self, group: Group) -> None:
+        """The same of the one group of a query without GROUPBY."""
+        old = self.groups.get((), [None] * len(self.flat))
+        for j, part in enumerate(self.flat):
+            new = _merged(part.function, old[j], group.parts[j])
+            if isinstance(new, int) and not -_FEW < new < _FEW:
+                self.check([group])
+
+    def _layout_of(self, events: pa.Table) -> Layout:
         if self._made is None:
-            self._made = aggregated(Answer(events, self.schema, self.query, nothing(self.query))).schema
+            self._made = Layout(aggregated(Answer(events, self.schema, self.query, nothing(self.query))).schema)
         return self._made
 
     def merge(self, key: Key, parts: Sequence[Any]) -> None:
@@ -109,12 +127,17 @@ class Totals:
         return self.table([()], [], aggregated(answer).schema)
 
     def table(self, rows: list[Key], shown: list[pa.Array], schema: pa.Schema) -> pa.Table:
-        columns, at = list(shown), 0
-        for i, (a, parts) in enumerate(zip(self.query.aggregates, self._parts, strict=True)):
-            kept = [self.groups.get(k, [None] * len(self.flat))[at : at + len(parts)] for k in rows]
-            columns.append(_column([_value(a, k) for k in kept], schema.field(len(shown) + i).type, a.name))
-            at += len(parts)
-        return pa.Table.from_arrays(columns, schema=schema)
+        values = [self._values(k) for k in rows]
+        names = [a.name for a in self.query.aggregates]
+        columns = [
+            column_of([v[i] for v in values], schema.field(len(shown) + i).type, name) for i, name in enumerate(names)
+        ]
+        return pa.Table.from_arrays([*shown, *columns], schema=schema)
+
+    @property
+    def bytes(self) -> int:
+        """What groups take, about."""
+        return len(self.groups) * (200 + 40 * len(self.flat))
 
     # snapshots
 
@@ -156,24 +179,16 @@ def _value(a: p.Aggregate, kept: list[Any]) -> Any:
     return 0 if a.function == "count" and kept[0] is None else kept[0]
 
 
-def _column(values: list[Any], kind: pa.DataType, name: str) -> pa.Array:
-    if kind == TOTAL:
-        return exact(values, name)
-    if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.int64()).cast(kind)
-    return pa.array(values, kind)
-
-
 def _plain(column: Any) -> Any:
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _keys(column: Any) -> list[Any]:
     """Values as parts of a group's key: NaN is one value, and so are 0.0 and -0.0."""
-    return [_key(v) for v in _plain(column).to_pylist()]
+    return [known(v) for v in _plain(column).to_pylist()]
 
 
-def _key(v: Any) -> Any:
+def known(v: Any) -> Any:
     return "NaN" if isinstance(v, float) and v != v else v + 0.0 if isinstance(v, float) else v
 
 

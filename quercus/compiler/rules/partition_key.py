@@ -20,13 +20,29 @@ def partition_key(q: p.Query) -> p.Query | None:
     """
     if q.key is not None:
         return None
+    found = _found(q, frozenset())
+    return None if found is None else evolve(q, key=found)
+
+
+def more_keys(q: p.Query) -> tuple[p.KeyClass, ...]:
+    """Further attributes on which all agree, beside the key: `[id], [room]` has one."""
+    found: list[p.KeyClass] = []
+    if q.key is not None and not q.partition_by:
+        known = frozenset(q.key.columns)
+        while (more := _found(q, known)) is not None and len(more.columns) == len(q.key.columns):
+            found.append(more)
+            known |= frozenset(more.columns)
+    return tuple(found)
+
+
+def _found(q: p.Query, known: frozenset[x.Column]) -> p.KeyClass | None:
     mapping: dict[str, x.Column] = {}
     for i, (alternative, where) in enumerate(_alternatives(q.pattern, q.where)):
-        if i >= MAX_ALTERNATIVES or not _extend(mapping, alternative, where):
+        if i >= MAX_ALTERNATIVES or not _extend(mapping, alternative, where, known, single=bool(q.aggregates)):
             return None
     if len(mapping) < 2 or len({c.type for c in mapping.values()}) > 1:
         return None
-    return evolve(q, key=p.KeyClass(tuple(mapping.values())))
+    return p.KeyClass(tuple(mapping.values()))
 
 
 @frozen
@@ -64,11 +80,26 @@ def _product(
             yield _Alternative(first.present + rest.present, first.empty | rest.empty, first.nots + rest.nots), full
 
 
-def _extend(mapping: dict[str, x.Column], alternative: _Alternative, where: tuple[x.Expr, ...]) -> bool:
-    """Find an attribute on which this alternative agrees, in keeping with those before it."""
+def _extend(
+    mapping: dict[str, x.Column],
+    alternative: _Alternative,
+    where: tuple[x.Expr, ...],
+    known: frozenset[x.Column],
+    *,
+    single: bool,
+) -> bool:
+    """Find an attribute on which this alternative agrees, in keeping with those before it and not one of the `known`.
+
+    With `single`, also where one event agrees with negated ones alone.
+    """
     edges = _edges(where, frozenset(alternative.present))
     always = next((v for v in alternative.present if v not in alternative.empty), None)
-    for start in [c for c in edges if c.var == always]:
+    starts = [c for c in edges if c.var == always]
+    if single and len(alternative.present) == 1:
+        for n in alternative.nots:
+            own = _edges(where + n.where, p.all_variables(n.body) | frozenset(alternative.present))
+            starts += [c for c in own if c.var == always and c not in starts]
+    for start in [c for c in starts if c not in known]:
         found = _class(start, edges, alternative.empty)
         agreed = all(mapping.get(v, found.get(v)) == found.get(v) for v in alternative.present) and all(
             v in found for v in alternative.present
