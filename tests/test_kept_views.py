@@ -12,6 +12,7 @@ from attrs import evolve
 
 import quercus as qc
 from quercus.backends.local import incremental, kept_views, snapshot
+from quercus.backends.local.orders import stack_order
 from quercus.kernels import match, reference_stream, reference_views
 from tests.nested import Nesting
 from tests.reference import canonical
@@ -85,6 +86,28 @@ def test_the_next_push_is_asked_and_held_the_same(name: str, nested: str, schema
         hits += counts(restored)[:, 1].sum()
     assert hits or schema is KEYED
     assert restored.close().rows() == stream.close().rows()
+
+
+@pytest.mark.parametrize("nested", VIEWS)
+@pytest.mark.parametrize(
+    "name", ["positive", "negated", "parts of strings", "strings in order", "two levels", "events"]
+)
+@pytest.mark.parametrize("schema", [SCHEMA, KEYED], ids=["", "keyed"])
+def test_another_order_of_binding_keeps_the_views(name: str, nested: str, schema: qc.Schema) -> None:
+    plan = qc.compile(f"PATTERN {QUERIES[name]}", schema, nested=nested)
+    events = trades(400)
+    stream, switched = (stream_of(plan, events.slice(0, 300)) for _ in range(2))
+    orders = tuple(tuple(reversed(stack_order(f, v))) for f, v in switched._engine.variants)
+    switched._engine.kept()
+    before, _ = kept_views.told(switched._engine)
+    switched._switch(orders)
+    assert switched._engine.orders == orders
+    after = kept_views.told(switched._engine)[0].drop_columns("view").to_pylist()
+    assert all(stretch in before.drop_columns("view").to_pylist() for stretch in after)
+    assert max(before.column("to").to_pylist(), default=0) == max((stretch["to"] for stretch in after), default=0)
+    for i in range(300, 400, 10):
+        push = events.slice(i, 10)
+        assert canonical(switched.push(push).rows()) == canonical(stream.push(push).rows())
 
 
 @pytest.mark.parametrize("nested", VIEWS)

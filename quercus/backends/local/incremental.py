@@ -16,6 +16,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from quercus.backends.base import Limits
+from quercus.backends.local import kept_views
 from quercus.backends.local.buffers import buffer_specs, variables_of
 from quercus.backends.local.choose import can_switch, planned_orders
 from quercus.backends.local.conform import conforms, wanted_columns
@@ -374,6 +375,8 @@ class Engine:
         other.history.pieces[:] = self.history.pieces
         other.keys.keep()
         other._purge()
+        if self.has_views and other.has_views:
+            kept_views.restore(other, *kept_views.told(self))
         return other
 
     def restore(self, events: pa.Table, ts: Index, rows: Index, places: Index, positions: Index) -> None:

@@ -73,9 +73,11 @@ def restore(engine: Engine, table: pa.Table, facts: dict[str, Any]) -> None:
     texts = sorted({k for v in values for k in v if type(k) is str})
     labels = dict(zip(texts, _labels(engine, texts), strict=True))  # all at once: a new one may change those before
     wanted = [identity(engine, s) for s in engine.program.subs]
-    for i, name in enumerate(ids):
-        if name in wanted:
-            number = wanted.index(name)
+    reach = dict(sorted(zip(views.tolist(), table.column("to").to_pylist(), strict=True)))  # the greatest counts
+    in_turn = range(len(ids)) if ids == wanted else sorted(range(len(ids)), key=lambda i: -reach.get(i, -(2**63)))
+    for i in in_turn:  # of several views of the same, the one that reaches furthest first
+        if ids[i] in wanted:
+            number = wanted.index(ids[i])
             wanted[number] = ""
             first, last = np.searchsorted(views, [i, i + 1])
             kinds = [str if is_text else int for is_text in _are_texts(engine, engine.program.subs[number])]
