@@ -91,10 +91,13 @@ def refined(
     data: list[BufferData],
     limits: Limits,
     eager: float = 1.0,
+    *,
+    shown: bool = False,
 ) -> Again | None:
     """The plan for these events; None: it was not left to the planner, or there is too little to gain.
 
-    `eager`: as a part of what is usual, what a run must take to be worth a look.
+    `eager`: as a part of what is usual, what a run must take to be worth a look. `shown`: a plan that stays as it is
+    says what is expected by these events.
     """
     if plan.options.shape != "auto" or plan.options.stats is not None:
         return None
@@ -126,7 +129,8 @@ def refined(
     if arranged is not None:
         best, least = arranged.best()
         if takes - least * windows < eager * GAIN:
-            return Again(plan, f"{said}: the same")
+            kept = shown and isinstance(plan.tree.root, t.Stack | t.Join) and not arranged.arranger.negations
+            return Again(plan.planned_again(observed, arranged) if kept else plan, f"{said}: the same")
     again = plan.planned_again(observed, best)
     same = "the same" if again.tree.shape == plan.tree.shape else f"{again.tree.shape} instead of {plan.tree.shape}"
     return Again(again, f"{said}: {same}")
