@@ -30,8 +30,8 @@ from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
-LEAST = 3e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
-WORTH = 1.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
+LEAST = 6e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
+WORTH = 2.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
 SAMPLED = 5e6  # ... from which looking at samples does
 GAIN = 3e5  # nanoseconds that another plan must be expected to save
 AGAIN = 0.05  # of all these, when the plan runs for the second time
