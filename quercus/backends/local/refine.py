@@ -30,8 +30,8 @@ from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
-LEAST = 3e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
-WORTH = 1.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
+LEAST = 6e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
+WORTH = 2.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
 SAMPLED = 5e6  # ... from which looking at samples does
 GAIN = 3e5  # nanoseconds that another plan must be expected to save
 AGAIN = 0.05  # of all these, when the plan runs for the second time
@@ -91,10 +91,13 @@ def refined(
     data: list[BufferData],
     limits: Limits,
     eager: float = 1.0,
+    *,
+    shown: bool = False,
 ) -> Again | None:
     """The plan for these events; None: it was not left to the planner, or there is too little to gain.
 
-    `eager`: as a part of what is usual, what a run must take to be worth a look.
+    `eager`: as a part of what is usual, what a run must take to be worth a look. `shown`: a plan that stays as it is
+    says what is expected by these events.
     """
     if plan.options.shape != "auto" or plan.options.stats is not None:
         return None
@@ -126,7 +129,8 @@ def refined(
     if arranged is not None:
         best, least = arranged.best()
         if takes - least * windows < eager * GAIN:
-            return Again(plan, f"{said}: the same")
+            kept = shown and isinstance(plan.tree.root, t.Stack | t.Join) and not arranged.arranger.negations
+            return Again(plan.planned_again(observed, arranged) if kept else plan, f"{said}: the same")
     again = plan.planned_again(observed, best)
     same = "the same" if again.tree.shape == plan.tree.shape else f"{again.tree.shape} instead of {plan.tree.shape}"
     return Again(again, f"{said}: {same}")

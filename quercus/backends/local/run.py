@@ -110,7 +110,10 @@ def find(
         lap("route")
         source = BufferSource(stream, tree, wanted, routed)
         lap("buffers")
-        again = (remembered if trace is None else refined)(plan, stream, wanted, source.data, limits)
+        if trace is None:
+            again = remembered(plan, stream, wanted, source.data, limits)
+        else:
+            again = refined(plan, stream, wanted, source.data, limits, shown=True)
         if again is not None:
             if again.plan is not plan:
                 flats, wanted, tree = _planned_again(again.plan, wanted, source) or (flats, wanted, tree)
