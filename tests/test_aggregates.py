@@ -213,7 +213,7 @@ def test_random_groups_of_many_keys() -> None:
         "PATTERN SEQ(!C c, A a, B b, !X x) GROUPBY a.v AGG COUNT(*) AS n WITHIN 9",
         "PATTERN SEQ(!C c, A a, B b, !X x) GROUPBY b.v AGG COUNT(*) AS n WITHIN 9",
         "PATTERN SEQ(A+ a, B b, !X x) AGG COUNT(*) AS n, COUNT(a) AS c WITHIN 9",
-        "PATTERN OR(SEQ(A a, B b), SEQ(A a, C c)) GROUPBY a.v AGG COUNT(*) AS n WITHIN 9",
+        "PATTERN OR(SEQ(A a, B b), SEQ(A d, C c)) GROUPBY a.v AGG COUNT(*) AS n WITHIN 9",
         "PATTERN OR(SEQ(A a, B b), C c) GROUPBY a.v, c.id AGG COUNT(*) AS n WITHIN 9",
         "PATTERN SEQ(A a, B b, C c) GROUPBY a.v, b.v AGG COUNT(*) AS n, MAX(b.v) AS m WITHIN 9",
         "PATTERN SEQ(A a, B b, !C c, [id], [v]) GROUPBY b.v AGG COUNT(*) AS n WITHIN 9",
