@@ -239,7 +239,7 @@ def test_groups_are_counted() -> None:
     plan, a = analysis("PATTERN SEQ(A a, B b) WITHIN 9 AGG COUNT(*) AS n GROUPBY a.id")
     assert a.groups == len(plan.run(stream()))
     assert a.matches == len(plan.run(stream()).rows())
-    assert [s for s, _ in a.stages][-1] == "aggregate"
+    assert [s for s, _ in a.stages][-1] == "total"
 
 
 # Random queries -------------------------------------------------------------------------------------------------------

@@ -139,7 +139,10 @@ def _read(c: Countable, tree: t.Tree, backwards: bool, arrival: bool) -> Grouped
         return "it ends in several events"
     others = tuple(g for g in columns if not _of_key(g, tree))
     end = _plain_end(read.blocks[-1])
-    return Grouped(backwards, tuple(g for g in others if g.var == end), tuple(g for g in others if g.var != end))
+    apart = tuple(g for g in others if g.var != end)
+    if backwards and apart:
+        return f"GROUPBY {apart[0].var} is not where it begins"
+    return Grouped(backwards, tuple(g for g in others if g.var == end), apart)
 
 
 def live_groups(c: Countable, tree: t.Tree, *, arrival: bool) -> Grouped | str:

@@ -20,6 +20,7 @@ class Entries:
     row: Any
     window: int
     group: Any = None
+    reach: Any = None
 
 
 def drawn(seed: int) -> tuple[Any, Entries, int]:
