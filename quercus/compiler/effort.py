@@ -8,7 +8,7 @@ in every shape, and `[n]` sets are bound event by event.
 from __future__ import annotations
 
 from copy import copy
-from math import exp, factorial, log2, prod
+from math import exp, log2, prod
 
 from attrs import frozen
 
@@ -470,8 +470,8 @@ def bound_one_by_one(rows: list[float], part: float) -> float:
     """Events looked at to bind leaves one after the other, in a part of a window."""
     total, product = 0.0, 1.0
     for k, r in enumerate(rows):
-        product *= max(r * part, 0.01)
-        total += product / factorial(k)
+        product *= max(r * part, 0.01) / max(k, 1)
+        total += product
     return total
 
 

@@ -68,7 +68,7 @@ class Outer:
         m, k = self.effort.n, len(_leaves(body))
         if self.effort.op != "SEQ":
             return body.estimate.rows
-        return body.estimate.rows * factorial(m - 1) * factorial(max(k - 1, 0)) / factorial(m + k - 1)
+        return body.estimate.rows * (factorial(m - 1) * factorial(max(k - 1, 0)) / factorial(m + k - 1))
 
     def prices(self, body: t.Node, asks: float, c: Constants) -> dict[str, float]:
         """What each strategy costs that answers a sub-query so often, without what is made of its results."""

@@ -135,7 +135,7 @@ def _read(c: Countable, tree: t.Tree, backwards: bool, arrival: bool) -> Grouped
     if read.gaps[-1] and tree.window.kind == "count" and not arrival:
         return "a window of events can begin among equal times"
     columns = tuple(g for g in tree.group_by if g.var in c.variables)
-    if backwards and columns and not c.blocks[-1].plain:
+    if backwards and tree.group_by and not c.blocks[-1].plain:
         return "it ends in several events"
     others = tuple(g for g in columns if not _of_key(g, tree))
     end = _plain_end(read.blocks[-1])

@@ -128,7 +128,8 @@ def run_totals(plan: Plan, stream: Events, limits: Limits, told: Told | None = N
             found += alternative.totals()
             if told is not None:
                 told.add(alternative)
-    found = in_order(found)
+    if query.group_by:
+        found = in_order(found)
     empty = Answer(stream.table, plan.schema, query, nothing(query))
     first: dict[int, int] = {}  # of each group: the first that was found of it
     for number, (code, g) in enumerate(zip(_codes(found, plan, stream), found, strict=True)):
