@@ -301,12 +301,13 @@ cdef class Running:
     cdef object _one(self, int p, const char* total):
         """One total as a number."""
         cdef const uint64_t* low = <const uint64_t*> total
+        cdef const int64_t* whole = <const int64_t*> total
         if self.kinds[p] == REAL:
             return (<const double*> total)[0]
-        if self.kinds[p] == LEAST or (self.kinds[p] > 1 and low[1] == (0 - (low[0] >> 63))):
-            return (<const int64_t*> total)[0]
+        if self.kinds[p] == LEAST or (self.kinds[p] > 1 and whole[1] == (-1 if whole[0] < 0 else 0)):
+            return whole[0]
         if self.kinds[p] > 1:
-            return low[0] + ((<object> (<const int64_t*> total)[1]) << 64)
+            return low[0] + ((<object> whole[1]) << 64)
         return low[0] if low[1] == 0 else low[0] + ((<object> low[1]) << 64)
 
     cpdef commit(self):
