@@ -209,7 +209,7 @@ GAPS: dict[str, str] = {}
 def test_large_and_deep(name: str) -> None:
     start = time.process_time()
     attempt(LARGE[name][:MAX_TEXT] if name != "overlong" else LARGE[name])
-    assert time.process_time() - start < 60  # it ends: nothing grows with a power of the size
+    assert time.process_time() - start < 5
 
 
 ODD = [

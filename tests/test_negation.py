@@ -513,6 +513,14 @@ def test_latest_starts_limit_the_range_of_the_next_component(inside: str) -> Non
         assert counters["matches"] == compared(pattern, types, nested="iterative")["matches"]
 
 
+def test_a_window_inside_costs_a_test_for_each_start() -> None:
+    for n in (50, 100, 200):
+        types = [k for _ in range(n) for k in "ADCBE"]
+        counters = compared("SEQ(A a, !SEQ(B b, C c, D d) WITHIN 100000 EVENTS, E e)", types, list(range(len(types))))
+        assert counters["negation tests"] == n
+        assert counters["compared"] <= 5 * (n * (n + 1) // 2 + 5 * n), counters
+
+
 def test_latest_starts_are_found_by_neighbours() -> None:
     n = 40
     types = [*"A" * n, *"B" * n, *"C" * n, *"D" * n, *"E" * n, *"F" * n]

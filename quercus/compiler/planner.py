@@ -254,7 +254,7 @@ class _Planner:
         )
         apart = self.nested in APART and any(isinstance(c.node, t.Nest) for c in components)
         shape = "stack" if apart and self.shape == "auto" else self.shape
-        arrangement = arranger.choose(shape, listing=whole and self.model.observed is None)
+        arrangement = arranger.choose(shape, listing=path == () and self.model.observed is None)
         return Built(
             arrangement.node,
             arrangement.rows,
