@@ -34,6 +34,7 @@ LEAST = 6e5  # nanoseconds that a plan may take, at a glance, from which it is w
 WORTH = 2.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
 SAMPLED = 5e6  # ... from which looking at samples does
 GAIN = 3e5  # nanoseconds that another plan must be expected to save
+PART = 0.1  # ... and this part of what the plan takes: costs are not known more exactly
 AGAIN = 0.05  # of all these, when the plan runs for the second time
 ALIKE = 1.25  # times as many events of each leaf, or as few, are as many as before
 EACH = 6.0  # of them for a candidate of a stack
@@ -128,7 +129,7 @@ def refined(
     best = None
     if arranged is not None:
         best, least = arranged.best()
-        if takes - least * windows < eager * GAIN:
+        if takes - least * windows < max(eager * GAIN, PART * takes):
             kept = shown and isinstance(plan.tree.root, t.Stack | t.Join) and not arranged.arranger.negations
             return Again(plan.planned_again(observed, arranged) if kept else plan, f"{said}: the same")
     again = plan.planned_again(observed, best)
