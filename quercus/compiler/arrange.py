@@ -233,7 +233,7 @@ class Arranger:
             equal, where, known = self._needed(ready, known)
             bound = (1 << self.n) - (1 << i)
             here = tuple(
-                evolve(g, estimate=evolve(g.estimate, cost=g.estimate.cost * max(self.rows(bound), 1.0)))
+                evolve(g, estimate=evolve(g.estimate, cost=self.effort.refused_in_stack(g, needs, bound)))
                 for g, needs in self.negations
                 if needs & -needs == 1 << i
             )

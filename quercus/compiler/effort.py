@@ -349,6 +349,7 @@ class Effort:
         work = self.levels(fixed, 0) + self.groups() * c.segment
         if self.chain or self.trail:
             work += sum(self.components[i].rows for i in fixed) * c.point * 2
+            work += sum(self._pointed(g, needs) for g, needs in self.negations if self._is_pointer(g, needs))
         if self.kleene:
             work += self._sets()
         found = self.matches()
@@ -424,9 +425,23 @@ class Effort:
         return any(needs == 3 << (self.n - 2) and self._is_pointer(g, needs) for g, needs in self.negations)
 
     def _is_pointer(self, g: t.Negation, needs: int) -> bool:
+        """Whether the event before a negation alone decides which events can follow it."""
         low = (needs & -needs).bit_length() - 1
-        near = needs == 3 << low and not needs & self.kleene
-        return near and g.strategy == "index" and _is_unconditional(g.body)
+        if g.strategy != "index" or needs != 3 << low or needs & self.kleene:
+            return False
+        tied = frozenset().union(*(x.variables(e) for e in g.where)) - set(t.variables(g.body))
+        return tied <= self.components[low].variables
+
+    def _pointed(self, g: t.Negation, needs: int) -> float:
+        """What it costs to find, for each event before a negation, what can follow it."""
+        before = self.components[(needs & -needs).bit_length() - 1].rows
+        return before * (self.c.point if _is_unconditional(g.body) else g.estimate.cost)
+
+    def refused_in_stack(self, g: t.Negation, needs: int, bound: int) -> float:
+        """What a negation costs that is tested when so many components are bound."""
+        if self.chain and self._is_pointer(g, needs):
+            return self._pointed(g, needs)
+        return g.estimate.cost * max(self.rows(bound), 1.0)
 
     # sets
 
