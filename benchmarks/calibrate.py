@@ -239,7 +239,8 @@ def main() -> None:
         write(new)
     if asked.verbose:
         for r, e in sorted(zip(found, errors(found, new, shared), strict=True), key=lambda k: k[1]):
-            print(f"{e:6.2f} {r.nanoseconds / 1e6:8.2f} ms  {r.case.shape:<6} {r.case.query} {r.case.rates} {r.events:,}")
+            of = f"{r.case.query} {r.case.rates} {r.events:,}"
+            print(f"{e:6.2f} {r.nanoseconds / 1e6:8.2f} ms  {r.case.shape:<6} {of}")
 
 
 if __name__ == "__main__":
