@@ -433,7 +433,7 @@ class Effort:
         return tied <= self.components[low].variables
 
     def _pointed(self, g: t.Negation, needs: int) -> float:
-        """What it costs to find what can follow each event before a negation, or to test the few pairs that there are."""
+        """What it costs to find what can follow each event before a negation, or to test what few pairs there are."""
         low = (needs & -needs).bit_length() - 1
         before = self.components[low].rows
         if _is_unconditional(g.body):
