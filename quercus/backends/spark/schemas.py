@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from quercus.backends.base import Limits
 from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.run import needed, run_plan
-from quercus.backends.base import Limits
 from quercus.errors import DataError, nearest
 from quercus.plan import Plan
 
@@ -56,21 +54,9 @@ def output_schema(plan: Plan, given: st.StructType) -> st.StructType:
     found = run_plan(plan, empty_input(plan, given), Limits()).to_arrow().schema
     moments = [f.dataType for f in given if isinstance(f.dataType, st.TimestampType | st.TimestampNTZType)]
     plain = bool(moments) and all(isinstance(m, st.TimestampNTZType) for m in moments)
-    made = from_arrow_schema(found)
-    return made if plain else _zoned(made)
+    return from_arrow_schema(found, prefer_timestamp_ntz=plain)
 
 
 def arrow_schema(columns: st.StructType) -> pa.Schema:
     """The same columns as Arrow has them on the way back."""
     return to_arrow_schema(columns, timezone=ZONE)
-
-
-def _zoned(kind: Any) -> Any:
-    """The same type with moments that have a zone."""
-    if isinstance(kind, st.TimestampNTZType):
-        return st.TimestampType()
-    if isinstance(kind, st.StructType):
-        return st.StructType([st.StructField(f.name, _zoned(f.dataType), f.nullable) for f in kind])
-    if isinstance(kind, st.ArrayType):
-        return st.ArrayType(_zoned(kind.elementType), kind.containsNull)
-    return kind
