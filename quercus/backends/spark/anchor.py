@@ -2,8 +2,8 @@
 
 Workers get the events of a slice of time and, around it, those of others (the halo), so that every match of their own
 events is whole. A match has one event of each plain variable that no OR leaves out; and an event is owned by one
-worker. So a condition on that event, like any other in the query, tells own matches from others, before they are listed.
-All that decides a match lies within a window before and after any event of it.
+worker. So a condition on that event, like any other in the query, tells own matches from others before they are
+listed. All that decides a match lies within a window before and after any event of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AGG in parts: each worker totals its own matches, without listing them where the plan allows; then parts are added."""
+"""AGG in parts: each worker totals its own matches, unlisted where the plan allows it; then parts are added up."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _report(result: Any) -> Report:
 
 
 def explain(plan: Plan, df: DataFrame, **options: Any) -> str:
-    """The plan, how its events are shared out on Spark, and Spark's own plan. Looks at the events, but runs nothing else."""
+    """The plan, how its events are shared out, and Spark's own plan. Looks at the events, but runs nothing else."""
     from quercus.backends.spark.backend import run
 
     result = run(plan, df, **options)
