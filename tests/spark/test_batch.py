@@ -185,6 +185,9 @@ def test_only_what_is_needed_leaves_the_files(spark: SparkSession, tmp_path: Any
     assert all(word in pushed for word in ("In(type", "GreaterThan(x,0.5)", "EqualTo(id,1)"))
     assert "shared out" in text
     assert "by time" in text
+    ran = plan.explain(analyze=made)
+    assert f"rows of the answer   {plan.run(made).count()}" in ran
+    assert "seconds in the engine" in ran
 
 
 def test_what_is_pushed_down_lets_nothing_go(spark: SparkSession) -> None:
