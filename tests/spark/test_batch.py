@@ -72,6 +72,7 @@ def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, 
     [
         ("SEQ(A a, B b, !C c, D d, [id]) WITHIN 90 ms", None),
         ("SEQ(A a, B+ b, a.id = b.id) WITHIN 90 ms", None),
+        ("SEQ(A a, A b, a.type = b.type) WITHIN 20 ms", None),
         ("SEQ(A a, B b, !C c) WITHIN 90 ms", "id"),
         ("SEQ(A a, B b) WITHIN 4 EVENTS", "id"),
         ("AND(A a, B b) WITHIN 30 ms PARTITION BY id", None),
