@@ -433,9 +433,13 @@ class Effort:
         return tied <= self.components[low].variables
 
     def _pointed(self, g: t.Negation, needs: int) -> float:
-        """What it costs to find, for each event before a negation, what can follow it."""
-        before = self.components[(needs & -needs).bit_length() - 1].rows
-        return before * (self.c.point if _is_unconditional(g.body) else g.estimate.cost)
+        """What it costs to find what can follow each event before a negation, or to test what few pairs there are."""
+        low = (needs & -needs).bit_length() - 1
+        before = self.components[low].rows
+        if _is_unconditional(g.body):
+            return before * self.c.point
+        pairs = self.rows((4 << low) - 1 & self.full | 1 << self.n - 1)  # the last is bound first
+        return min(before, pairs) * g.estimate.cost
 
     def refused_in_stack(self, g: t.Negation, needs: int, bound: int) -> float:
         """What a negation costs that is tested when so many components are bound."""

@@ -1,0 +1,24 @@
+"""The Spark backend: plans over DataFrames, batch and streaming. PySpark is imported when it is first needed.
+
+`plan.run(df)` is all that most need. What can be asked for beside it is here:
+
+    run(plan, df, partitions=, slices=, split_keys=)    the same with options
+    explain(plan, df)                                   the plan, how Spark shares it out, and Spark's own plan
+    metrics(result)                                     what a run counted, once it has run
+    session(master)                                     a Spark session with settings that suit
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["SparkBackend", "explain", "metrics", "run", "session"]
+
+_HOMES = {"SparkBackend": "backend", "run": "backend", "explain": "report", "metrics": "report", "session": "session"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'quercus.backends.spark' has no attribute {name!r}")
+    return getattr(import_module(f"quercus.backends.spark.{_HOMES[name]}"), name)
