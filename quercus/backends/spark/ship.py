@@ -15,7 +15,9 @@ which are compiled too. The other packages that Quercus imports can be sent alon
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import shutil
 import sys
 import sysconfig
 import tempfile
@@ -38,7 +40,6 @@ DEPENDENCIES = ("attr", "attrs", "cattrs", "graphviz", "lark", "typing_extension
 COMPILED = ("numpy", "pandas", "pyarrow")  # must be there: too large to send, and made for one platform
 _KEPT = {".py", ".lark", ".properties", ".typed"}
 _MARK = "quercus.shipped"  # a setting of the session: what was sent to it
-_folders: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
 
 
 @frozen
@@ -94,15 +95,15 @@ def ship(spark: SparkSession, *, dependencies: bool = False) -> None:
     `dependencies` sends the packages of plain Python that it imports along, too. Afterwards one small job asks the
     workers whether they can run it, so that a Python of another version is named here and not in the first query.
     """
+    folder = tempfile.mkdtemp(prefix="quercus-")
     # Executors that join later fetch the files then, so they stay until this process ends.
-    folder = tempfile.TemporaryDirectory(prefix="quercus-", ignore_cleanup_errors=True)
-    packed = pack(folder.name, dependencies=dependencies)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    packed = pack(folder, dependencies=dependencies)
     before = spark.conf.get(_MARK, None)
     if before == packed.digest:
         return
     if before is not None:
         raise QuercusError("another build of Quercus was sent to this session before: stop it and start a new one")
-    _folders.append(folder)
     spark.addArtifact(f"{packed.package}#quercus", archive=True)
     if packed.dependencies is not None:
         spark.addArtifact(str(packed.dependencies), pyfile=True)
