@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from quercus.backends.spark import session
-from quercus.backends.spark.java import require_java
+from quercus.backends.spark.java import main, require_java
 from quercus.errors import NotInstalled, QuercusError
 
 if TYPE_CHECKING:
@@ -93,6 +93,18 @@ def test_a_java_for_another_system(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NotInstalled, match="does not run"):
         require_java()
+
+
+@pytest.mark.usefixtures("no_java_home")
+def test_the_program_that_looks_for_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(SystemExit, match=r"^error: Spark needs Java 17 or newer, and there is no java on PATH"):
+        main()
+    program = fake_java(tmp_path, says("21.0.2"))
+    main()
+    assert capsys.readouterr().out == f"Java 21: {program}\n"
 
 
 def in_a_new_process(code: str, *, stderr: int = subprocess.PIPE, **environment: str) -> str:
