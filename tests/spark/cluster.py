@@ -34,10 +34,12 @@ class Cluster:
     place: Path
     mark: str = field(factory=lambda: uuid4().hex)
     url: str = ""
+    master: subprocess.Popen[bytes] | None = None
     workers: list[subprocess.Popen[bytes]] = field(factory=list)
 
     def start(self, workers: int) -> None:
         master = self._launch("master", "org.apache.spark.deploy.master.Master", "--port", "0", "--webui-port", "0")
+        self.master = master
         log = self.place / "master.log"
 
         def said() -> str | None:
@@ -75,11 +77,15 @@ class Cluster:
             left = self.processes()
             for pid in left:
                 kill(pid)
-            for worker in self.workers:
-                worker.poll()  # so that it does not stay as a zombie
+            for child in (self.master, *self.workers):
+                if child is not None:
+                    child.poll()  # so that it does not stay as a zombie
             return not left
 
         wait_for(none_left, "the end of the cluster")
+        for child in (self.master, *self.workers):
+            if child is not None:
+                child.wait()
 
     def _launch(self, name: str, what: str, *arguments: str) -> subprocess.Popen[bytes]:
         home = spark_home()
