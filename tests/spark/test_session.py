@@ -15,6 +15,7 @@ import pytest
 
 from quercus.backends.spark import session
 from quercus.backends.spark.java import main, require_java
+from quercus.backends.spark.quiet import NOISE, pass_on
 from quercus.errors import NotInstalled, QuercusError
 
 if TYPE_CHECKING:
@@ -181,6 +182,26 @@ def test_partitions_follow_the_cores(master: str, cores: int) -> None:
 def test_memory_follows_the_machine(monkeypatch: pytest.MonkeyPatch, gib: float, setting: str) -> None:
     monkeypatch.setattr(module, "_memory", lambda: int(gib * 2**30))
     assert module._local_settings("local[2]")["spark.driver.memory"] == setting
+
+
+def test_all_but_one_line_of_the_jvm_is_passed_on() -> None:
+    there, back = os.pipe(), os.pipe()
+    lines = [b"first\n", NOISE + b"\n", b"ERROR of Spark\n", b"no end of line"]
+    os.write(there[1], b"".join(lines))
+    os.close(there[1])
+    pass_on(there[0], back[1])
+    os.close(back[1])
+    with os.fdopen(back[0], "rb") as passed:
+        assert passed.read() == lines[0] + lines[2] + lines[3]
+
+
+def test_the_jvm_is_read_even_if_nobody_listens() -> None:
+    there, back = os.pipe(), os.pipe()
+    os.write(there[1], b"one\ntwo\n")
+    os.close(there[1])
+    os.close(back[0])
+    pass_on(there[0], back[1])  # reads to the end: a JVM whose stderr is full stands still
+    os.close(back[1])
 
 
 def test_arrow_goes_through_the_workers(spark: SparkSession) -> None:
