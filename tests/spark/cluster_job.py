@@ -50,7 +50,7 @@ def made_there(spark: SparkSession, folder: Path, seconds: float = 0.0) -> DataF
 
         task = TaskContext.get()
         assert task is not None
-        Path(marks, f"{task.partitionId()}-{task.attemptNumber()}-{task.stageAttemptNumber()}").touch()
+        Path(marks, f"{task.stageId()}-{task.partitionId()}-{task.taskAttemptId()}").touch()
         time.sleep(seconds)
         for batch in batches:
             yield pa.RecordBatch.from_pylist([event(i) for i in batch.column(0).to_pylist()])

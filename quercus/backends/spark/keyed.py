@@ -16,10 +16,11 @@ FLOATS = (st.FloatType, st.DoubleType)
 
 @frozen(eq=False)
 class Key:
-    """What events are shared out by, and the same in words."""
+    """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first."""
 
     columns: tuple[Column, ...]
     said: str
+    made: bool = False
 
 
 def key_of(plan: Plan, given: st.StructType) -> Key | str:
@@ -47,7 +48,7 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     for name in names[1:]:
         types = [k for k, of in by_type.items() if of == {name}]
         own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
-    return Key((own,), " or ".join(names) + ", by type (found)")
+    return Key((own,), " or ".join(names) + ", by type (found)", made=True)
 
 
 def _name(plan: Plan, attr: str) -> str:

@@ -28,7 +28,7 @@ def add_up(
     taken = [b for b in batches if b.num_rows]
     if not taken:
         return
-    table = pa.Table.from_batches(taken).cast(unpacked(parts))
+    table = pa.Table.from_batches(taken).rename_columns(unpacked(parts).names).cast(unpacked(parts))
     totals = Totals((query := _read(plan)).query, query.schema)
     width = len(query.query.group_by)
     keys = list(zip(*(keys_of(c) for c in table.columns[:width]), strict=True)) if width else [()] * len(table)

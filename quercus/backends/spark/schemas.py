@@ -51,7 +51,7 @@ def empty_input(plan: Plan, given: st.StructType) -> pa.Table:
 
 def output_schema(plan: Plan, given: st.StructType) -> st.StructType:
     """The columns of the answer: those of `to_arrow()`. Moments have a zone, unless all that go in have none."""
-    found = run_plan(plan, empty_input(plan, given), Limits()).to_arrow().schema
+    found = run_plan(plan, empty_input(plan, given), Limits(), narrow=True).to_arrow().schema
     moments = [f.dataType for f in given if isinstance(f.dataType, st.TimestampType | st.TimestampNTZType)]
     plain = bool(moments) and all(isinstance(m, st.TimestampNTZType) for m in moments)
     return from_arrow_schema(found, prefer_timestamp_ntz=plain)

@@ -83,6 +83,11 @@ def session(
     return made
 
 
+def require_spark() -> None:
+    """`NotInstalled` if Spark, or what it needs, is not there."""
+    _spark_session()
+
+
 def _connected(builder: SparkSession.Builder, remote: str, wanted: dict[str, str]) -> SparkSession:
     """A session over Spark Connect: with a server elsewhere, or, of `local[n]`, with one that is started here."""
     try:

@@ -35,15 +35,16 @@ class Slices:
         """The times of a slice: from, and up to."""
         return (self.borders[i - 1] if i else None, self.borders[i] if i < len(self.borders) else None)
 
-    def needing(self, at: Column) -> Column:
-        """The slices that need an event, as an array; of an event without a time, the first."""
+    def needing(self, at: Column, base: int = 0) -> Column:
+        """The slices that need an event, as an array of numbers from `base` up; of an event without a time, the first."""
         if self.cells is not None:
             cell = slice_of(at, self.cells.borders) + f.lit(1)
             low, high = (f.element_at(f.array(*map(f.lit, k)), cell) for k in (self.cells.lows, self.cells.highs))
         else:
             low = slice_of(at - f.lit(self.ahead) if self.ahead else at, self.borders)
             high = slice_of(at + f.lit(self.back) if self.back else at, self.borders)
-        return f.when(at.isNull(), f.array(f.lit(0))).otherwise(f.sequence(low, high))
+        first, last = (low + f.lit(base), high + f.lit(base)) if base else (low, high)
+        return f.when(at.isNull(), f.array(f.lit(base))).otherwise(f.sequence(first, last))
 
 
 @frozen
@@ -51,8 +52,13 @@ class Cells:
     """Where cells begin and end, and the first and the last slice that needs each."""
 
     borders: tuple[int, ...]
+    sizes: tuple[int, ...]
     lows: tuple[int, ...]
     highs: tuple[int, ...]
+
+    def events_of(self, i: int) -> int:
+        """How many events a slice needs."""
+        return sum(n for n, low, high in zip(self.sizes, self.lows, self.highs, strict=True) if low <= i <= high)
 
 
 def equal(low: int, high: int, count: int) -> tuple[int, ...]:
@@ -91,8 +97,9 @@ def _below(values: Sequence[int], border: int) -> int:
 def of_cells(borders: Sequence[int], sizes: Sequence[int], count: int, events: int) -> Slices:
     """Slices made of cells with so many events each; before and after each slice, cells with `events` or more.
 
-    >>> of_cells((10, 20, 30), (5, 5, 5, 5), 2, 4)
-    Slices(borders=(20,), back=0, ahead=0, cells=Cells(borders=(10, 20, 30), lows=(0, 0, 0, 1), highs=(0, 1, 1, 1)))
+    >>> made = of_cells((10, 20, 30), (5, 5, 5, 5), 2, 4)
+    >>> made.borders, made.cells.lows, made.cells.highs, made.cells.events_of(0)
+    ((20,), (0, 0, 0, 1), (0, 1, 1, 1), 15)
     """
     n, total = len(sizes), sum(sizes)
     begins, seen = [0], 0
@@ -113,7 +120,7 @@ def of_cells(borders: Sequence[int], sizes: Sequence[int], count: int, events: i
             after += sizes[high]
         for cell in range(low, high + 1):
             lows[cell], highs[cell] = min(lows[cell], s), max(highs[cell], s)
-    cells = Cells(tuple(borders), tuple(lows), tuple(highs))
+    cells = Cells(tuple(borders), tuple(sizes), tuple(lows), tuple(highs))
     return Slices(tuple(borders[b - 1] for b in begins[1:]), cells=cells)
 
 

@@ -8,7 +8,7 @@ from attrs import frozen
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-POINTS = 512  # quantiles of time
+POINTS = 256  # quantiles of time
 SAMPLED = 0.1  # of the events, for quantiles and keys
 HOT_KEYS = 32  # keys that are looked at
 
@@ -27,10 +27,10 @@ class Times:
 
 def times(df: DataFrame, at: Column) -> Times:
     """Counts all events; their first and last time is exact, the quantiles are those of a sample."""
-    sample = f.when(f.rand(7) < f.lit(SAMPLED), at)
+    some = df.select(at.alias("at"), f.when(f.rand(7) < f.lit(SAMPLED), at).alias("some"))
     parts = [i / POINTS for i in range(1, POINTS)]
-    row = df.agg(
-        f.count(f.lit(1)), f.min(at), f.max(at), f.percentile_approx(sample, parts, f.lit(10 * POINTS))
+    row = some.agg(
+        f.count(f.lit(1)), f.min("at"), f.max("at"), f.percentile_approx("some", parts, f.lit(10 * POINTS))
     ).head()
     assert row is not None
     count, low, high, middle = row
@@ -63,6 +63,4 @@ def keys(df: DataFrame, key: tuple[Column, ...]) -> Keys:
     if listed[0] is None:
         return Keys(0, ())
     found = counted.orderBy(f.desc("count")).limit(HOT_KEYS).collect()
-    return Keys(
-        int(listed[0] / SAMPLED), tuple((tuple(row[: len(key)]), int(row["count"] / SAMPLED)) for row in found)
-    )
+    return Keys(int(listed[0] / SAMPLED), tuple((tuple(row[: len(key)]), int(row["count"] / SAMPLED)) for row in found))

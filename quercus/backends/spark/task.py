@@ -41,9 +41,11 @@ class Job:
 
     plan: str
     limits: str
-    type_column: str  # as it is sent: names, or numbers in `names`
+    columns: tuple[str, ...]  # of the events, as they are sent
+    type_column: str  # one of them: names of types, or numbers in `names`
     names: tuple[str, ...] | None
     ranges: dict[str, Range]
+    expected: dict[str, int]  # of each slice: how many events it must get, where events are counted
     totals: bool  # parts of totals instead of matches
     order: bool  # events of one time must be in an order
     output: str  # the columns of the answer, packed
@@ -69,25 +71,37 @@ def made(text: str) -> Made:
     """Read a job."""
     data = json.loads(text)
     ranges = {k: (v[0], v[1]) for k, v in data["ranges"].items()}
-    job = Job(**{**data, "names": None if data["names"] is None else tuple(data["names"]), "ranges": ranges})
+    lists = {k: v if v is None else tuple(v) for k, v in data.items() if k in ("columns", "names")}
+    job = Job(**{**data, **lists, "ranges": ranges})
     plan = Plan.from_json(job.plan)
     whole = parts_of(plan) if job.totals else plan
-    return Made(job, plan, whole, anchored(whole) if ranges else None, Limits(**json.loads(job.limits)), unpacked(job.output))
+    return Made(
+        job, plan, whole, anchored(whole) if ranges else None, Limits(**json.loads(job.limits)), unpacked(job.output)
+    )
 
 
-def run_task(text: str, count: Callable[..., None] | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_task(
+    text: str, count: Callable[..., None] | None, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """All matches of a partition's own events; `count` is told what was done."""
     m = made(text)
     taken = list(batches)
     if not any(b.num_rows for b in taken):
         return
-    table = pa.Table.from_batches(taken)
+    table = pa.Table.from_batches(taken).rename_columns(m.job.columns)
     for place, part in _by_place(table):
         began = time.perf_counter()
-        found = answer_of(m, part, m.job.ranges.get(str(place)))
+        if m.job.expected.get(str(place), part.num_rows) != part.num_rows:
+            raise DataError(
+                f"slice {place} has {part.num_rows:,} events, and {m.job.expected[str(place)]:,} were counted: the "
+                "DataFrame gives other rows each time it is read; cache() or write it first"
+            )
+        own = m.job.ranges.get(str(place))
+        found = answer_of(m, part, own)
         if count is not None:
-            count(rows=part.num_rows, matches=found.num_rows, seconds=time.perf_counter() - began)
-        yield from found.cast(m.output).to_batches(ROWS)
+            halo = 0 if own is None else part.num_rows - int(_inside(part.column(m.plan.schema.time), own).sum())
+            count(events=part.num_rows, halo=halo, matches=found.num_rows, seconds=time.perf_counter() - began)
+        yield from found.rename_columns(m.output.names).cast(m.output).to_batches(ROWS)
 
 
 def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
@@ -103,7 +117,7 @@ def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
     mine = _inside(table.column(schema.time), own)
     if m.own is not None:
         return _columns(m, m.own, table.append_column(OWN, pa.array(mine)))
-    found = run_plan(m.whole, table, m.limits, listed=True).answer
+    found = run_plan(m.whole, table, m.limits, listed=True, narrow=True).answer
     last = np.stack([b.ends_of()[1] for b in found.bound.values()])
     times = _times(found.table.column(schema.time))
     latest = np.where(last < 0, np.iinfo(np.int64).min, times[np.maximum(last, 0)]).max(axis=0)
@@ -115,7 +129,7 @@ def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
 
 
 def _columns(m: Made, plan: Plan, table: pa.Table) -> pa.Table:
-    result = run_plan(plan, table, m.limits)
+    result = run_plan(plan, table, m.limits, narrow=True)
     if m.job.totals:
         return result.to_arrow()
     found = result.answer
