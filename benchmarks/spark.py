@@ -92,7 +92,7 @@ def streamed(spark: SparkSession, folder: Path, events: int, groups: int) -> dic
     from quercus.backends.spark import run
 
     source = write(folder, events, KEYS, moments=True, files=12)
-    schema = qc.Schema({"id": "int64", "value": "float64"})
+    schema = qc.Schema({"id": "int64"})
     plan = qc.compile(W2.format(window=200_000), schema)
     df = spark.readStream.schema(spark.read.parquet(source).schema).option("maxFilesPerTrigger", 1).parquet(source)
     answer = run(plan, df.withWatermark("ts", "10 seconds"), groups=groups)

@@ -16,7 +16,7 @@ import quercus as qc
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SCHEMA = qc.Schema({"id": "int64", "value": "float64"}, time_unit="ms")
+SCHEMA = qc.Schema({"id": "int64"}, time_unit="ms")
 _OUT = "RETURN a.ts AS first, b.ts AS middle, c.ts AS last"
 W1 = f"PATTERN SEQ(T0 a, T1 b, T2 c) WITHIN 100 ms {_OUT}"
 W2 = f"PATTERN SEQ(T0 a, T1 b, T2 c, a.id = b.id = c.id) WITHIN {{window}} ms {_OUT}"

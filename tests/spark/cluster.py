@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import socket
 from typing import TypeVar
 from uuid import uuid4
 
 from attrs import define, field
 
 MARK = "QUERCUS_TEST_CLUSTER"
+LOOPBACK = ("--host", "127.0.0.1", "--webui-port", "0")
 EXECUTOR = "CoarseGrainedExecutorBackend"
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ class Cluster:
     workers: list[subprocess.Popen[bytes]] = field(factory=list)
 
     def start(self, workers: int) -> None:
-        master = self._launch("master", "org.apache.spark.deploy.master.Master", "--port", "0", "--webui-port", "0")
+        master = self._launch("master", "org.apache.spark.deploy.master.Master", *LOOPBACK, "--port", "0")
         self.master = master
         log = self.place / "master.log"
 
@@ -55,10 +57,37 @@ class Cluster:
         """One more worker, of one core, registered with the master."""
         number = len(self.workers)
         work = self.place / f"work{number}"
-        arguments = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(work), self.url]
+        arguments = [*LOOPBACK, "--cores", "1", "--memory", "1g", "--work-dir", str(work), self.url]
         self.workers.append(self._launch(f"worker{number}", "org.apache.spark.deploy.worker.Worker", *arguments))
         log = self.place / f"worker{number}.log"
         wait_for(lambda: "Successfully registered with master" in log.read_text(), "a worker")
+
+    def start_connect(self, python: Path) -> str:
+        """A server of Spark Connect, with workers of its own that run this Python; its address."""
+        with socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        settings = {
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(port),
+            "spark.driver.memory": "768m",
+            "spark.sql.shuffle.partitions": "3",
+            "spark.ui.enabled": "false",
+        }
+        named = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+        what = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+        server = self._launch(
+            "connect", "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *named, *what, python=python
+        )
+        self.workers.append(server)
+        log = self.place / "connect.log"
+
+        def started() -> bool:
+            assert server.poll() is None, log.read_text()
+            return "Spark Connect server started at" in log.read_text()
+
+        wait_for(started, "a server of Spark Connect")
+        return f"sc://127.0.0.1:{port}"
 
     def executors(self) -> list[int]:
         """Process ids of the executors that run now."""
@@ -87,7 +116,7 @@ class Cluster:
             if child is not None:
                 child.wait()
 
-    def _launch(self, name: str, what: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _launch(self, name: str, what: str, *arguments: str, python: Path | None = None) -> subprocess.Popen[bytes]:
         home = spark_home()
         kept = {k: v for k, v in os.environ.items() if k in {"PATH", "JAVA_HOME", "HOME", "LANG"}}
         environment = kept | {
@@ -95,10 +124,11 @@ class Cluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
             MARK: self.mark,
+            **({} if python is None else {"PYSPARK_PYTHON": str(python)}),
         }
         with (self.place / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [str(home / "bin" / "spark-class"), what, "--host", "127.0.0.1", *arguments],
+                [str(home / "bin" / "spark-class"), what, *arguments],
                 cwd=self.place,
                 env=environment,
                 stdin=subprocess.DEVNULL,

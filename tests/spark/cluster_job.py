@@ -31,8 +31,10 @@ SMALL = {"spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.
 
 def event(i: int) -> dict[str, Any]:
     """The i-th event of the stream; nothing but arithmetic, so that every try of a task makes the same."""
-    mixed = i * 2_654_435_761 % 2**32
-    return {"ts": i, "type": "ABCD"[mixed >> 7 & 3], "id": (mixed >> 13) % 7}
+    mixed = i * 0x9E3779B97F4A7C15 % 2**64
+    mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9 % 2**64
+    mixed ^= mixed >> 29
+    return {"ts": i, "type": "ABCD"[mixed & 3], "id": (mixed >> 2) % 7}
 
 
 def made_there(spark: SparkSession, folder: Path, seconds: float = 0.0) -> DataFrame:
