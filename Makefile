@@ -1,4 +1,4 @@
-# make demo | test | test-slow | lint | types | build | bench | clean
+# make demo | test | test-slow | lint | types | build | bench | bench-spark | clean
 #
 # Everything runs in .venv, made on first use from PYTHON.  Stamp files remember what is done, so that a second
 # run repeats nothing; the kernels are rebuilt when a .pyx, a .pxd, a .pxi, a .h or setup.py is newer than they are.
@@ -28,26 +28,31 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow lint types unit unit-checked build bench clean
+.PHONY: demo test test-slow lint types unit unit-spark unit-checked java build bench bench-spark clean
 
 demo: build
 	$(PY) examples/hospital.py
 
-test: lint types unit unit-checked
+test: lint types unit unit-spark unit-checked
 	@echo "make test: all passed"
 
-test-slow: build
-	$(PY) -m pytest -n $(WORKERS) -m slow
+test-slow: build java
+	$(PY) -m pytest -n $(WORKERS) -m slow --ignore tests/spark
+	$(PY) -m pytest -m slow tests/spark
 
 lint: $(VENV)/.installed
 	$(RUFF) check .
 	$(RUFF) format --check .
 
-types: $(VENV)/.installed
+types: $(VENV)/.spark
 	$(PY) -m mypy --strict
 
 unit: build
-	$(PY) -m pytest -n $(WORKERS)
+	$(PY) -m pytest -n $(WORKERS) --ignore tests/spark
+
+# One process: Spark itself uses the cores.
+unit-spark: build java
+	$(PY) -m pytest tests/spark
 
 # The same kernel tests where an index out of range is an error, not a wrong answer.
 unit-checked: build $(CHECKED)/.built
@@ -59,6 +64,9 @@ bench: build $(VENV)/.bench
 	$(PY) -m pytest benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-only
 	$(PY) -m benchmarks.table
 	$(PY) -m benchmarks.adaptive
+
+bench-spark: build java
+	$(PY) -m benchmarks.spark
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
@@ -85,6 +93,26 @@ $(VENV)/.installed: pyproject.toml | $(PY)
 $(VENV)/.bench: pyproject.toml $(VENV)/.installed
 	$(PY) -m pip install --quiet --editable '.[bench]'
 	@touch $@
+
+$(VENV)/.spark: pyproject.toml $(VENV)/.installed
+	$(PY) -m pip install --quiet --editable '.[spark]'
+	@touch $@
+
+# Spark runs on Java 17 or newer. Where there is none, it is installed if we may; otherwise the error names the ways out.
+FIND_JAVA := $(PY) -c 'from quercus.backends.spark.java import main; main()'
+
+java: $(VENV)/.spark
+	@$(FIND_JAVA) >/dev/null 2>&1 || $(MAKE) --no-print-directory .install-java
+	@$(FIND_JAVA)
+
+.PHONY: .install-java
+.install-java:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "no Java 17 or newer: installing one with apt-get"; \
+	    apt-get update -qq; \
+	    apt-get install -qq --yes --no-install-recommends openjdk-17-jre-headless \
+	        || apt-get install -qq --yes --no-install-recommends openjdk-21-jre-headless; \
+	fi
 
 # A new setup.py may mean new directives, which Cython does not see in its own files' dates.
 build/.kernels: $(SOURCES) $(VENV)/.installed

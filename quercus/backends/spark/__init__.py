@@ -6,6 +6,7 @@
     explain(plan, df)                                   the plan, how Spark shares it out, and Spark's own plan
     metrics(result)                                     what a run counted, once it has run
     session(master)                                     a Spark session with settings that suit
+    ship(spark)                                         Quercus sent to executors that do not have it
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["SparkBackend", "explain", "metrics", "run", "session"]
+# Named like their modules: imported at once, or the first use would put the module in the function's place.
+from quercus.backends.spark.session import session
+from quercus.backends.spark.ship import ship
 
-_HOMES = {"SparkBackend": "backend", "run": "backend", "explain": "report", "metrics": "report", "session": "session"}
+__all__ = ["SparkBackend", "explain", "metrics", "run", "session", "ship"]
+
+_HOMES = {"SparkBackend": "backend", "run": "backend", "explain": "report", "metrics": "report"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from attrs import frozen
@@ -54,6 +55,15 @@ def require_java() -> Java:
         where = f"{path} (from JAVA_HOME)" if home else path
         raise NotInstalled(f"Spark needs Java {OLDEST} or newer, but {where} is Java {version}:{WAYS_OUT}")
     return Java(path, version)
+
+
+def main() -> None:
+    """Say which Java Spark would start, or end with the error."""
+    try:
+        java = require_java()
+    except NotInstalled as e:
+        sys.exit(f"error: {e}")
+    print(f"Java {java.version}: {java.path}")
 
 
 def _version(path: str) -> int:

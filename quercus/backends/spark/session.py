@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quercus.backends.spark.java import require_java
+from quercus.backends.spark.quiet import start_context
 from quercus.errors import NotInstalled, QuercusError
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ def session(
         return _as_it_runs(running, master, wanted)
 
     remote = master if master is not None and master.startswith("sc://") else None
-    if remote is None and master is None:
+    if master is None:
         remote = wanted.get("spark.remote", os.environ.get("SPARK_REMOTE"))
     builder = SparkSession.builder.appName(app)
     if remote is not None:
-        return builder.remote(remote).config(map={**wanted}).getOrCreate()
+        return _connected(builder, remote, wanted)
 
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
@@ -73,7 +74,10 @@ def session(
         if master.startswith("local"):
             _prepare_local_processes()
             settings |= _local_settings(master)
-    made = builder.config(map={**settings, **wanted}).getOrCreate()
+    settings |= wanted
+    if master is not None and master.startswith("local"):
+        start_context({"spark.master": master, "spark.app.name": app, **settings})
+    made = builder.config(map={**settings}).getOrCreate()
     if master is not None and not master.startswith("local"):
         made.sparkContext.setLogLevel("WARN")
     return made
@@ -82,6 +86,21 @@ def session(
 def require_spark() -> None:
     """`NotInstalled` if Spark, or what it needs, is not there."""
     _spark_session()
+
+
+def _connected(builder: SparkSession.Builder, remote: str, wanted: dict[str, str]) -> SparkSession:
+    """A session over Spark Connect: with a server elsewhere, or, of `local[n]`, with one that is started here."""
+    try:
+        import_module("grpc_status")
+        import_module("zstandard")
+    except ImportError as e:
+        raise NotInstalled(f'Spark Connect needs {e.name}: pip install "pyspark[connect]"') from e
+    settings = {}
+    if remote.startswith("local"):
+        require_java()
+        _prepare_local_processes()
+        settings = SETTINGS | _local_settings(remote)
+    return builder.remote(remote).config(map={**settings, **wanted}).getOrCreate()
 
 
 def _spark_session() -> type[SparkSession]:

@@ -1,0 +1,40 @@
+"""Start Spark's JVM without the one line that no setting of Spark or Java keeps it from printing.
+
+Spark asks Java for a module that is still an incubator, and Java says so on stderr before anything of Spark runs. So
+stderr of the JVM comes through this process, which passes on all of it but that line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Thread
+
+NOISE = b"WARNING: Using incubator modules: jdk.incubator.vector"
+
+
+def start_context(settings: Mapping[str, str]) -> None:
+    """Make the Spark context that a session built next will use; if there is a JVM already, leave it all to Spark."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    conf = SparkConf().setAll(list(settings.items()))
+    reading, writing = os.pipe()
+    Thread(target=pass_on, args=(reading, 2), name="stderr of Spark's JVM", daemon=True).start()
+    try:
+        gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
+    finally:
+        os.close(writing)  # the JVM has its own
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def pass_on(reading: int, writing: int) -> None:
+    """Copy lines until there are no more; to the end even if nobody takes them, or the JVM would wait for ever."""
+    with os.fdopen(reading, "rb") as lines:
+        for line in lines:
+            if not line.startswith(NOISE):
+                with suppress(OSError):
+                    os.write(writing, line)
