@@ -150,6 +150,10 @@ class LimitExceeded(QuercusError):
         super().__init__(message)
 
 
+class NotInstalled(QuercusError):
+    """Something outside the package is missing that a backend needs: says what, and the ways to get it."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """A hint that names what the user may have meant, or None."""
     known = list(known)
