@@ -398,7 +398,9 @@ class Stream:
         s = snapshot.read(state, plan)
         facts = _checked(s)
         try:
-            stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits, columns=columns, adapt=adapt)
+            stream = cls(
+                plan, max_delay=facts["delay"], late=facts["late"], limits=limits, columns=columns, adapt=adapt
+            )
             engine, course = stream._engine, stream._course
             course.seen, course.rows, stream.dropped = facts["seen"], facts["rows"], facts["dropped"]
             course.clock, course.place = facts["clock"], facts["place"]

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from quercus.backends.base import Limits
 from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.run import needed, run_plan
-from quercus.backends.base import Limits
 from quercus.errors import DataError, nearest
 from quercus.plan import Plan
 
