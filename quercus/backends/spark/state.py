@@ -1,6 +1,6 @@
 """The state of one group of keys in a Spark stream: the engine's snapshot, and the events that wait for the watermark.
 
-As bytes: a line of JSON that says what it belongs to, the snapshot, the waiting events as Arrow IPC, and a digest of all.
+As bytes: a line of JSON that says what it belongs to, the snapshot, the waiting events as Arrow IPC, and a digest.
 """
 
 from __future__ import annotations
@@ -137,10 +137,9 @@ def read_head(data: bytes, owner: Owner) -> tuple[dict[str, Any], bytes]:
     line, _, body = data[:-_DIGEST].partition(b"\n")
     head: dict[str, Any] = json.loads(line)
     start = "start this stream with another checkpointLocation, or "
-    if head.get("quercus_group") != VERSION:
-        raise DataError(
-            f"the checkpoint has version {head.get('quercus_group')} of a stream's state, this is {VERSION}"
-        )
+    version = head.get("quercus_group")
+    if version != VERSION:
+        raise DataError(f"the checkpoint has version {version} of a stream's state, this is version {VERSION}")
     if head["plan"] != owner.plan:
         raise DataError(
             f"the checkpoint belongs to another query or schema: {start}go on with the query it was started with"

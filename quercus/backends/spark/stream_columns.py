@@ -7,7 +7,7 @@ timestamp, because Spark drops late rows by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +24,10 @@ from quercus.ir import tree as t
 from quercus.ir.expr import Type
 from quercus.plan import Plan
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 GROUP, TIME, MICROS, CODE, ORDER, NULLS = (
     f"quercus_{name}" for name in ("group", "time", "micros", "type", "order", "nulls")
 )
+Frame = Any  # of pandas
 OTHER = -1  # the code of types that no leaf takes
 WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column that has one
 _MOST_NULLS = 62  # columns that one number can tell the nulls of
@@ -76,7 +74,7 @@ def column(name: str) -> Column:
 
 
 def packed(plan: Plan, df: DataFrame, layout: Layout, shared: Grouping, *, spark_drops: bool) -> DataFrame:
-    """The rows that the plan needs, with the group that each belongs to. `spark_drops`: late ones, by `quercus_time`."""
+    """The rows that the plan needs, with the group of each. `spark_drops`: late ones, by `quercus_time`."""
     given, schema = df.schema, plan.schema
     names = labels(shared.count)
     time = column(schema.time)
@@ -110,7 +108,7 @@ def every_group(df: DataFrame, shared: Grouping) -> DataFrame:
     return df.sparkSession.range(shared.count).select(f.element_at(names, f.col("id").cast("int") + 1).alias(GROUP))
 
 
-def table_of(frame: pd.DataFrame, layout: Layout) -> pa.Table:
+def table_of(frame: Frame, layout: Layout) -> pa.Table:
     """The events of some rows as the engine takes them, and `quercus_order` at the end, if there is one."""
     code = frame[CODE].to_numpy()
     columns: dict[str, Any] = {
@@ -165,9 +163,8 @@ def _sent(c: Column, kind: Type, given: st.DataType, name: str) -> Column:
         return f.coalesce(_micros(c, given), f.lit(0))
     if kind == "bool":
         return f.coalesce(c, f.lit(False))
-    return f.coalesce(
-        c.cast("long" if kind == "int64" else "double"), f.lit(0).cast("long" if kind == "int64" else "double")
-    )
+    number = "long" if kind == "int64" else "double"
+    return f.coalesce(c.cast(number), f.lit(0).cast(number))
 
 
 def _order(name: str, given: st.DataType) -> Column:
@@ -226,7 +223,7 @@ def _moments(micros: Any, layout: Layout) -> pa.Array:
     return array.view(pa.timestamp(layout.time_unit)) if layout.time_is_timestamp else array
 
 
-def _array(frame: pd.DataFrame, i: int, kind: Type, layout: Layout) -> pa.Array:
+def _array(frame: Frame, i: int, kind: Type, layout: Layout) -> pa.Array:
     values = frame[layout.sent(i)]
     if kind == "string":
         return pa.array(values, from_pandas=True).cast(pa.string())
@@ -238,6 +235,5 @@ def _array(frame: pd.DataFrame, i: int, kind: Type, layout: Layout) -> pa.Array:
         micros, unit = values.to_numpy(np.int64), layout.timestamp_unit
         made = micros * 1000 if unit == "ns" else micros // _UNITS[unit]  # rounded down, as everywhere
         return pa.array(made, pa.int64(), mask=mask).view(pa.timestamp(unit))
-    return pa.array(
-        values.to_numpy(), {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}[kind], mask=mask
-    )
+    target = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}[kind]
+    return pa.array(values.to_numpy(), target, mask=mask)

@@ -9,7 +9,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -25,12 +25,9 @@ from pyspark.sql.streaming.stateful_processor import (
 from quercus.backends.base import Limits
 from quercus.backends.spark.schemas import arrow_schema
 from quercus.backends.spark.state import GroupState, Owner, digest, earlier_than
-from quercus.backends.spark.stream_columns import ORDER, Layout, table_of
+from quercus.backends.spark.stream_columns import ORDER, Frame, Layout, table_of
 from quercus.errors import DataError
 from quercus.plan import Plan
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ANSWER = "quercus_answer"
 ANSWERS = st.StructType([st.StructField(ANSWER, st.BinaryType())])
@@ -118,21 +115,19 @@ class GroupProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle, self.value = handle, handle.getValueState("state", _STATE)
 
-    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues) -> None:
+    def handleInitialState(self, key: Any, initialState: Frame, timerValues: TimerValues) -> None:
         """Every group begins with the stream."""
         job = job_of(self.text)
         self.value.update((GroupState.new(job.plan, job.limits).to_bytes(job.owner),))
 
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
-    ) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[Frame], timerValues: TimerValues) -> Iterator[Frame]:
         job = job_of(self.text)
         tables = [table_of(frame, job.layout) for frame in rows]
         yield from self._step(job, key, pa.concat_tables(tables), timerValues.getCurrentWatermarkInMs(), None)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[pd.DataFrame]:
+    ) -> Iterator[Frame]:
         expired = expiredTimerInfo.getExpiryTimeInMs()
         yield from self._step(job_of(self.text), key, None, timerValues.getCurrentWatermarkInMs(), expired)
 
@@ -141,7 +136,7 @@ class GroupProcessor(StatefulProcessor):
 
     def _step(
         self, job: Job, key: Any, events: pa.Table | None, watermark: int, expired: int | None
-    ) -> Iterator[pd.DataFrame]:
+    ) -> Iterator[Frame]:
         found = self.value.get()
         if found is None:
             raise DataError(
@@ -175,8 +170,8 @@ class GroupProcessor(StatefulProcessor):
         return True
 
 
-def _answers(job: Job, found: pa.Table | None, late: pa.Table | None) -> Iterator[pd.DataFrame]:
-    import pandas as pd
+def _answers(job: Job, found: pa.Table | None, late: pa.Table | None) -> Iterator[Frame]:
+    import pandas as pd  # type: ignore[import-untyped]
 
     tables = []
     if found is not None and len(found):
