@@ -121,7 +121,7 @@ class Plan:
     def run(
         self, events: Any, backend: str | None = None, *, threads: int | None = None, limits: Limits | None = None
     ) -> Any:
-        """Find all matches in a stream that is at hand as a whole.
+        """Find all matches in a stream that is at hand as a whole. A Spark DataFrame runs on Spark, and gives another.
 
         >>> import quercus as qc
         >>> plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3", qc.Schema({}))
@@ -130,7 +130,7 @@ class Plan:
         """
         from quercus import backends
 
-        chosen = backends.get(backend or "local")
+        chosen = backends.get(backend or ("spark" if _is_of_spark(events) else "local"))
         reason = chosen.supports(self)
         if reason is not None:
             raise QueryError("E703", f"the backend '{chosen.name}' cannot run this plan: {reason}")
@@ -241,6 +241,10 @@ class Plan:
                 "E701", f"not the plan of its query: {changed} differ from what compiling gives", hint=hint
             )
         return plan
+
+
+def _is_of_spark(events: object) -> bool:
+    return type(events).__name__ == "DataFrame" and type(events).__module__.startswith("pyspark.")
 
 
 _KEYS = {"quercus_plan", "text", "schema", "options", "bound", "query", "tree", "fired", "alternatives", "warnings"}

@@ -1,6 +1,6 @@
 """Backends:
 
-each runs plans in its own way. `local` is one of them; others plug in through `register` or an entry point.
+each runs plans in its own way. `local` and `spark` are here; others plug in through `register` or an entry point.
 """
 
 from __future__ import annotations
@@ -16,4 +16,14 @@ def _local() -> Backend:
     return LocalBackend()
 
 
+def _spark() -> Backend:
+    from quercus.backends.spark.session import require_spark
+
+    require_spark()
+    from quercus.backends.spark.backend import SparkBackend
+
+    return SparkBackend()
+
+
 register("local", _local)
+register("spark", _spark)

@@ -63,8 +63,12 @@ def compile(
     if not isinstance(without, Collection):
         raise QueryError("E702", f"without is a {type(without).__name__}", hint="give names of rules")
     without = (without,) if isinstance(without, str) else tuple(str(n) for n in without)
-    bound = bind(parse_query(text), schema)
-    options = plans.Options(shape, nested, without, stats)
+    return planned(text, bind(parse_query(text), schema), schema, plans.Options(shape, nested, without, stats))
+
+
+def planned(text: str, bound: p.Query, schema: Schema, options: plans.Options) -> plans.Plan:
+    """The plan of a query that is bound to its names; `text` is what it was read from."""
+    stats, shape, nested = options.stats, options.shape, options.nested
     left_out = _left_out(options)
     query, fired = rewrite(bound, without=left_out)
     tree, built = plan_tree(query, schema, stats, shape, nested)

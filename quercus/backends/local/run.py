@@ -36,15 +36,20 @@ Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
 
 
-def run_plan(plan: Plan, events: object, limits: Limits, threads: int = 1, *, listed: bool = False) -> Matches:
-    """All matches, by end, then start, then the bound rows. With `listed`, AGG goes over listed matches always."""
+def run_plan(
+    plan: Plan, events: object, limits: Limits, threads: int = 1, *, listed: bool = False, narrow: bool = False
+) -> Matches:
+    """All matches, by end, then start, then the bound rows.
+
+    With `listed`, AGG goes over listed matches always. `narrow`: a table has no more than the columns that are needed.
+    """
     columns = needed(plan)
     if is_large(events, plan.schema, columns):
         from quercus.backends.local.scan import run_pieces
 
         with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
             return run_pieces(plan, events, limits)
-    stream = load(events, plan.schema, columns if isinstance(events, str | Path) else None, threads)
+    stream = load(events, plan.schema, columns if narrow or isinstance(events, str | Path) else None, threads)
     if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running" and not listed:
         from quercus.backends.local.running import Costly, run_totals
 

@@ -62,8 +62,8 @@ class Totals:
             return schema.empty_table()
         found = aggregated(evolve(answer, query=evolve(self.query, aggregates=tuple(self.flat))))
         width = len(self.query.group_by)
-        rows: list[Key] = list(zip(*(_keys(c) for c in found.columns[:width]), strict=True)) if width else [()]
-        values = [_plain(c).to_pylist() for c in found.columns[width:]]
+        rows: list[Key] = list(zip(*(keys_of(c) for c in found.columns[:width]), strict=True)) if width else [()]
+        values = [plain(c).to_pylist() for c in found.columns[width:]]
         for i, key in enumerate(rows):
             self.merge(key, [v[i] for v in values])
         first = groups_of(answer)[1]
@@ -179,13 +179,14 @@ def _value(a: p.Aggregate, kept: list[Any]) -> Any:
     return 0 if a.function == "count" and kept[0] is None else kept[0]
 
 
-def _plain(column: Any) -> Any:
+def plain(column: Any) -> Any:
+    """Moments as numbers."""
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def _keys(column: Any) -> list[Any]:
+def keys_of(column: Any) -> list[Any]:
     """Values as parts of a group's key: NaN is one value, and so are 0.0 and -0.0."""
-    return [known(v) for v in _plain(column).to_pylist()]
+    return [known(v) for v in plain(column).to_pylist()]
 
 
 def known(v: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
@@ -53,24 +51,12 @@ def empty_input(plan: Plan, given: st.StructType) -> pa.Table:
 
 def output_schema(plan: Plan, given: st.StructType) -> st.StructType:
     """The columns of the answer: those of `to_arrow()`. Moments have a zone, unless all that go in have none."""
-    found = run_plan(plan, empty_input(plan, given), Limits()).to_arrow().schema
+    found = run_plan(plan, empty_input(plan, given), Limits(), narrow=True).to_arrow().schema
     moments = [f.dataType for f in given if isinstance(f.dataType, st.TimestampType | st.TimestampNTZType)]
     plain = bool(moments) and all(isinstance(m, st.TimestampNTZType) for m in moments)
-    made = from_arrow_schema(found)
-    return made if plain else _zoned(made)
+    return from_arrow_schema(found, prefer_timestamp_ntz=plain)
 
 
 def arrow_schema(columns: st.StructType) -> pa.Schema:
     """The same columns as Arrow has them on the way back."""
     return to_arrow_schema(columns, timezone=ZONE)
-
-
-def _zoned(kind: Any) -> Any:
-    """The same type with moments that have a zone."""
-    if isinstance(kind, st.TimestampNTZType):
-        return st.TimestampType()
-    if isinstance(kind, st.StructType):
-        return st.StructType([st.StructField(f.name, _zoned(f.dataType), f.nullable) for f in kind])
-    if isinstance(kind, st.ArrayType):
-        return st.ArrayType(_zoned(kind.elementType), kind.containsNull)
-    return kind

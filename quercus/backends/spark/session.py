@@ -79,6 +79,11 @@ def session(
     return made
 
 
+def require_spark() -> None:
+    """`NotInstalled` if Spark, or what it needs, is not there."""
+    _spark_session()
+
+
 def _spark_session() -> type[SparkSession]:
     """Spark's class, imported; `NotInstalled` if it, or what it needs for Arrow, is not there."""
     # Said by each of Spark's functions over Arrow. Quercus is tested with such a pandas.

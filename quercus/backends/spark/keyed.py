@@ -1,0 +1,61 @@
+"""The key by which events are shared out, if a plan has one: events of different keys never meet."""
+
+from __future__ import annotations
+
+from attrs import frozen
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from quercus.backends.spark.pushdown import column, counts_positions
+from quercus.ir import tree as t
+from quercus.plan import Plan
+
+FLOATS = (st.FloatType, st.DoubleType)
+
+
+@frozen(eq=False)
+class Key:
+    """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first."""
+
+    columns: tuple[Column, ...]
+    said: str
+    made: bool = False
+
+
+def key_of(plan: Plan, given: st.StructType) -> Key | str:
+    """The key of a plan: declared, or found by the planner; or why there is none to share events out by."""
+    tree = plan.tree
+    if tree.partition_by:
+        return Key(tuple(_value(n, given) for n in tree.partition_by), ", ".join(tree.partition_by) + " (declared)")
+    if tree.key is None:
+        return "no key: not all events of a match must agree on an attribute"
+    if counts_positions(plan):
+        return "a window of events counts those of all keys"
+    attrs = {c.var: _name(plan, c.attr) for c in tree.key.columns}
+    by_type: dict[str, set[str]] = {}
+    for n in t.walk(tree.root):
+        if isinstance(n, t.Buffer):
+            for name in n.accepts:
+                by_type.setdefault(name, set()).add(attrs.get(n.var, ""))
+    if any(len(names) > 1 or "" in names for names in by_type.values()):
+        return "events of one type have their key in several attributes"
+    names = sorted({next(iter(k)) for k in by_type.values()})
+    if len(names) == 1:
+        return Key((_value(names[0], given),), f"{names[0]} (found)")
+    kind = column(plan.schema.type).cast("string")
+    own = _value(names[0], given)
+    for name in names[1:]:
+        types = [k for k, of in by_type.items() if of == {name}]
+        own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
+    return Key((own,), " or ".join(names) + ", by type (found)", made=True)
+
+
+def _name(plan: Plan, attr: str) -> str:
+    return plan.schema.time if attr == "ts" else plan.schema.type if attr == "type" else attr
+
+
+def _value(name: str, given: st.StructType) -> Column:
+    """A column as it is hashed: 0.0 and -0.0 are one value."""
+    own = column(name)
+    return own + f.lit(0.0) if isinstance(given[name].dataType, FLOATS) else own

@@ -1,0 +1,148 @@
+"""What is left out before events leave their files: columns, types and events that no leaf of the plan can use.
+
+Spark sees nothing of what a worker does, so all of this is said to it as ordinary `select` and `where`. A condition is
+pushed down where Spark decides it as the engine does, or lets more through: the engine tests everything again.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from quercus.backends.spark.schemas import columns_of
+from quercus.ir import expr as x
+from quercus.ir import tree as t
+from quercus.plan import Plan
+
+MOST_CODES = 120  # names of types that are sent as small integers
+CODE = "quercus_type"  # the column that has them
+
+
+def column(name: str) -> Column:
+    """A column by its exact name, whatever is in it."""
+    return f.col("`" + name.replace("`", "``") + "`")
+
+
+def counts_positions(plan: Plan) -> bool:
+    """Whether every event counts, of whatever type: some window is one of events."""
+    nodes = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Join | t.Stack)]
+    windows = [plan.tree.window, *(n.window for n in nodes if n.window is not None)]
+    return any(w.kind == "count" for w in windows)
+
+
+def types_read(plan: Plan) -> list[str]:
+    """The names of all types that a leaf takes, negated ones included."""
+    leaves = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Buffer)]
+    return sorted({name for n in leaves for name in n.accepts})
+
+
+def pruned(plan: Plan, df: DataFrame, *more: Column) -> DataFrame:
+    """The rows and columns that a run needs, and `more`; of the types, numbers in `type_names` if there are not too many."""
+    names = types_read(plan)
+    if not counts_positions(plan):
+        df = df.where(_useful(plan, df.schema, names))
+    for key in plan.tree.partition_by:
+        df = df.where(column(key).isNotNull())
+    kept = [column(n) for n in columns_of(plan) if n != plan.schema.type]
+    return df.select(*kept, _coded(plan, names), *more)
+
+
+def type_names(plan: Plan) -> list[str] | None:
+    """What the numbers of types stand for; None: types are sent as they are."""
+    names = types_read(plan)
+    return names if len(names) <= MOST_CODES else None
+
+
+def _coded(plan: Plan, names: list[str]) -> Column:
+    own = column(plan.schema.type)
+    if len(names) > MOST_CODES:
+        return own
+    text = own.cast("string")
+    code = f.lit(None).cast("tinyint")
+    for i in range(len(names) - 1, -1, -1):
+        code = f.when(text == f.lit(names[i]), f.lit(i).cast("tinyint")).otherwise(code)
+    return code.alias(CODE)
+
+
+def _useful(plan: Plan, given: st.StructType, names: list[str]) -> Column:
+    """Whether some leaf takes an event: by its type, and by what it must meet alone."""
+    kind = column(plan.schema.type).cast("string")
+    leaves = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Buffer)]
+    if not names:
+        return f.lit(False)
+    by_condition: dict[tuple[str, ...], list[list[Column]]] = {}
+    for n in leaves:
+        said = [c for p in n.where if not p.when and (c := _condition(p.expr, plan, given)) is not None]
+        by_condition.setdefault(tuple(sorted(n.accepts)), []).append(said)
+    every = kind.isin(names)
+    if not any(said for many in by_condition.values() for said in many):
+        return every
+    parts = []
+    for accepted, many in by_condition.items():
+        fits = kind.isin(list(accepted))
+        if all(many):
+            fits = fits & reduce(Column.__or__, (reduce(Column.__and__, said) for said in many))
+        parts.append(fits)
+    return every & reduce(Column.__or__, parts)
+
+
+_EXACT = {
+    "int64": (st.ByteType, st.ShortType, st.IntegerType, st.LongType),
+    "float64": (st.DoubleType, st.LongType, st.IntegerType, st.ShortType, st.ByteType),
+    "string": (st.StringType,),
+    "bool": (st.BooleanType,),
+}
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
+    """A condition on one event in Spark's words; None: Spark might see it otherwise."""
+    match e:
+        case x.Compare(op=op, left=x.Column() as c, right=x.Const() as k):
+            return _compared(op, c, k, plan, given)
+        case x.Compare(op=op, left=x.Const() as k, right=x.Column() as c):
+            return _compared(_TURNED[op], c, k, plan, given)
+        case x.InSet(value=x.Column() as c, negated=False):
+            found = [_compared("=", c, k, plan, given) for k in e.items]
+            return None if any(k is None for k in found) else reduce(Column.__or__, [k for k in found if k is not None])
+        case x.IsNull(value=x.Column() as c):
+            own = _own(c, plan, given)
+            return None if own is None else own.isNotNull() if e.negated else own.isNull()
+        case x.Logic():
+            parts = [_condition(i, plan, given) for i in e.items]
+            there = [i for i in parts if i is not None]
+            if e.op == "or":
+                return reduce(Column.__or__, there) if len(there) == len(parts) else None
+            return reduce(Column.__and__, there) if there else None
+        case _:
+            return None
+
+
+def _compared(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType) -> Column | None:
+    own = _own(c, plan, given)
+    whole = isinstance(k.value, int) and not isinstance(k.value, bool) and not -(2**53) < k.value < 2**53
+    if own is None or k.value is None or (whole and c.type == "float64") or (c.type == "int64" and k.type == "float64"):
+        return None
+    value = f.lit(k.value)
+    found = {
+        "=": own == value,
+        "<>": own != value,
+        "<": own < value,
+        "<=": own <= value,
+        ">": own > value,
+        ">=": own >= value,
+    }
+    return found[op]
+
+
+def _own(c: x.Column, plan: Plan, given: st.StructType) -> Column | None:
+    """An attribute, where its column is of a type that compares alike here and there."""
+    if c.attr in ("ts", "type") or c.attr not in given.names:
+        return None
+    kind = given[c.attr].dataType
+    if isinstance(kind, st.StringType) and kind != st.StringType():  # another collation
+        return None
+    return column(c.attr) if type(kind) in _EXACT.get(c.type, ()) else None

@@ -1,0 +1,190 @@
+"""What runs on a worker: the events of a partition -> the local engine -> rows of the answer.
+
+A job travels as JSON, the plan in it as `Plan.to_json` has it. What is made of it is kept for the tasks that follow in
+the same process.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import asdict, frozen
+from numpy.typing import NDArray
+
+from quercus.backends.base import Limits
+from quercus.backends.local.aggregate import aggregated
+from quercus.backends.local.outputs import Answer, projected
+from quercus.backends.local.run import run_plan
+from quercus.backends.local.values import combined
+from quercus.backends.spark.anchor import OWN, anchored
+from quercus.backends.spark.packed import unpacked
+from quercus.backends.spark.parts import parts_of
+from quercus.errors import DataError
+from quercus.plan import Plan
+
+PLACE = "quercus_slice"  # the column that says which worker a row is for
+ROWS = 1 << 16  # of one batch of the answer
+
+Range = tuple[int | None, int | None]
+
+
+@frozen
+class Job:
+    """What a worker needs to know. `ranges`: of each slice, by its number, the times that are its own."""
+
+    plan: str
+    limits: str
+    columns: tuple[str, ...]  # of the events, as they are sent
+    type_column: str  # one of them: names of types, or numbers in `names`
+    names: tuple[str, ...] | None
+    ranges: dict[str, Range]
+    expected: dict[str, int]  # of each slice: how many events it must get, where events are counted
+    totals: bool  # parts of totals instead of matches
+    order: bool  # events of one time must be in an order
+    output: str  # the columns of the answer, packed
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@frozen(eq=False)
+class Made:
+    """What a job comes to in a process."""
+
+    job: Job
+    plan: Plan
+    whole: Plan  # what runs where all events are own
+    own: Plan | None  # ... and where some are not; None: matches are told apart when they are listed
+    limits: Limits
+    output: pa.Schema
+
+
+@lru_cache(maxsize=16)
+def made(text: str) -> Made:
+    """Read a job."""
+    data = json.loads(text)
+    ranges = {k: (v[0], v[1]) for k, v in data["ranges"].items()}
+    lists = {k: v if v is None else tuple(v) for k, v in data.items() if k in ("columns", "names")}
+    job = Job(**{**data, **lists, "ranges": ranges})
+    plan = Plan.from_json(job.plan)
+    whole = parts_of(plan) if job.totals else plan
+    return Made(
+        job, plan, whole, anchored(whole) if ranges else None, Limits(**json.loads(job.limits)), unpacked(job.output)
+    )
+
+
+def run_task(
+    text: str, count: Callable[..., None] | None, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """All matches of a partition's own events; `count` is told what was done."""
+    m = made(text)
+    taken = list(batches)
+    if not any(b.num_rows for b in taken):
+        return
+    table = pa.Table.from_batches(taken).rename_columns(m.job.columns)
+    for place, part in _by_place(table):
+        began = time.perf_counter()
+        if m.job.expected.get(str(place), part.num_rows) != part.num_rows:
+            raise DataError(
+                f"slice {place} has {part.num_rows:,} events, and {m.job.expected[str(place)]:,} were counted: the "
+                "DataFrame gives other rows each time it is read; cache() or write it first"
+            )
+        own = m.job.ranges.get(str(place))
+        found = answer_of(m, part, own)
+        if count is not None:
+            halo = 0 if own is None else part.num_rows - int(_inside(part.column(m.plan.schema.time), own).sum())
+            count(events=part.num_rows, halo=halo, matches=found.num_rows, seconds=time.perf_counter() - began)
+        yield from found.rename_columns(m.output.names).cast(m.output).to_batches(ROWS)
+
+
+def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
+    """The rows of the answer over some events: of all matches, or of those that have their anchor in a range of time."""
+    table = _decoded(m, table)
+    schema = m.plan.schema
+    if schema.order is not None:
+        table = table.take(pc.sort_indices(table, [(schema.time, "ascending"), (schema.order, "ascending")]))
+    elif m.job.order:
+        _check_ties(table, schema.time)
+    if own is None:
+        return _columns(m, m.whole, table)
+    mine = _inside(table.column(schema.time), own)
+    if m.own is not None:
+        return _columns(m, m.own, table.append_column(OWN, pa.array(mine)))
+    found = run_plan(m.whole, table, m.limits, listed=True, narrow=True).answer
+    last = np.stack([b.ends_of()[1] for b in found.bound.values()])
+    times = _times(found.table.column(schema.time))
+    latest = np.where(last < 0, np.iinfo(np.int64).min, times[np.maximum(last, 0)]).max(axis=0)
+    low, high = own
+    kept = np.flatnonzero((latest >= low if low is not None else True) & (latest < high if high is not None else True))
+    bound = {v: b.take(kept) for v, b in found.bound.items()}
+    some = Answer(found.table, schema, m.whole.query, bound)
+    return aggregated(some) if m.job.totals else projected(some)
+
+
+def _columns(m: Made, plan: Plan, table: pa.Table) -> pa.Table:
+    result = run_plan(plan, table, m.limits, narrow=True)
+    if m.job.totals:
+        return result.to_arrow()
+    found = result.answer
+    return projected(Answer(found.table, m.plan.schema, m.plan.query, found.bound))
+
+
+def _by_place(table: pa.Table) -> Iterator[tuple[int | None, pa.Table]]:
+    """The events of each slice that a partition was given: one, as a rule."""
+    if PLACE not in table.column_names:
+        yield None, table
+        return
+    places = pc.unique(table.column(PLACE)).to_pylist()
+    for place in sorted(places):
+        part = table if len(places) == 1 else table.filter(pc.equal(table.column(PLACE), place))
+        yield place, part.drop_columns([PLACE])
+
+
+def _decoded(m: Made, table: pa.Table) -> pa.Table:
+    """Numbers of types -> names."""
+    if m.job.names is None:
+        return table
+    codes = combined(table.column(m.job.type_column))
+    types = pa.DictionaryArray.from_arrays(codes, pa.array(m.job.names, pa.string()))
+    return table.drop_columns([m.job.type_column]).append_column(m.plan.schema.type, types)
+
+
+def _inside(column: Any, own: Range) -> NDArray[np.bool_]:
+    """Which times lie in a range."""
+    at, (low, high) = _times(column), own
+    inside = np.ones(len(at), bool)
+    if low is not None:
+        inside &= at >= low
+    if high is not None:
+        inside &= at < high
+    return inside
+
+
+def _times(column: Any) -> NDArray[np.int64]:
+    """Times as slices count them: integers as they are, moments in microseconds."""
+    if column.null_count:
+        raise DataError("there are events without a time")
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("us"))
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+
+
+def _check_ties(table: pa.Table, time_column: str) -> None:
+    """Events of one time are in no order here, where the query needs one."""
+    at = np.sort(_times(table.column(time_column)))
+    same = np.flatnonzero(at[1:] == at[:-1])
+    if len(same):
+        raise DataError(
+            f"column '{time_column}': several events have the time {at[same[0]]}, and this query needs them in an order: "
+            "give Schema(order=) the column that has it",
+            column=time_column,
+        )

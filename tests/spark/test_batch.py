@@ -1,0 +1,279 @@
+"""Plans over whole DataFrames, held to the local engine."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+import quercus as qc
+from quercus.backends.spark import explain, metrics, run
+from quercus.errors import DataError, QueryError
+from tests.generate import ATTRIBUTES, HIERARCHY, Sample, valid
+from tests.spark.bags import ORDER, frame, same
+
+SCHEMA = qc.Schema({"id": "int64", "x": "float64"}, order=ORDER)
+
+
+def trades(n: int = 400, seed: int = 1, types: str = "ABCD", keys: int = 4, span: int = 900) -> pa.Table:
+    r = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": np.sort(r.integers(0, span, n)),
+            "type": r.choice(list(types), n),
+            "id": r.integers(0, keys, n),
+            "x": r.random(n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def events() -> pa.Table:
+    return trades()
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession, events: pa.Table) -> Any:
+    return frame(spark, events, SCHEMA).cache()
+
+
+CUTS: tuple[dict[str, Any], ...] = ({"slices": 1}, {"slices": 4}, {"borders": (0, 17, 18, 450, 899, 5000)})
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=["one", "four", "odd"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "SEQ(A a, B b) WITHIN 20 ms",
+        "SEQ(A a, !C c, B b, D d) WITHIN 40 ms",
+        "SEQ(!A a, B b) WITHIN 9 ms",
+        "SEQ(A a, !B b) WITHIN 9 ms",
+        "SEQ(A a, B+ b) WITHIN 15 ms",
+        "SEQ(A+ a, B b, !C c) WITHIN 15 ms",
+        "AND(A a, B b, !C c) WITHIN 6 ms",
+        "OR(SEQ(A a, B b), SEQ(C c, D d, !A e)) WITHIN 7 ms",
+        "B+ b WITHIN 5 ms",
+        "SEQ(A a, B b, C c) WITHIN 12 EVENTS",
+        "SEQ(A a, B+ b, !C c) WITHIN 7 EVENTS",
+        "SEQ(A a, SEQ(B b, C c) WITHIN 3 EVENTS, D d) WITHIN 60 ms",
+    ],
+)
+def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, Any]) -> None:
+    assert same(qc.compile(f"PATTERN {pattern}", SCHEMA), df, events, **cut) > 10
+
+
+@pytest.mark.parametrize(
+    ("pattern", "key"),
+    [
+        ("SEQ(A a, B b, !C c, D d, [id]) WITHIN 90 ms", None),
+        ("SEQ(A a, B+ b, a.id = b.id) WITHIN 90 ms", None),
+        ("SEQ(A a, B b, !C c) WITHIN 90 ms", "id"),
+        ("SEQ(A a, B b) WITHIN 4 EVENTS", "id"),
+        ("AND(A a, B b) WITHIN 30 ms PARTITION BY id", None),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"partitions": 1}, {"partitions": 7}, {"partitions": 2, "split_keys": True}])
+def test_keys(df: Any, events: pa.Table, pattern: str, key: str | None, options: dict[str, Any]) -> None:
+    schema = qc.Schema({"id": "int64", "x": "float64"}, order=ORDER, key=key)
+    assert same(qc.compile(f"PATTERN {pattern}", schema), df, events, **options) > 10
+
+
+def test_keys_of_several_names(spark: SparkSession) -> None:
+    r = np.random.default_rng(2)
+    n = 300
+    table = trades(n).append_column("ref", pa.array(r.integers(0, 4, n)))
+    schema = qc.Schema({"id": "int64", "x": "float64", "ref": "int64"}, order=ORDER)
+    made = frame(spark, table, schema)
+    plan = qc.compile("PATTERN SEQ(A a, B b, C c, a.id = b.ref, b.ref = c.id) WITHIN 90 ms", schema)
+    assert same(plan, made, table) > 10
+    assert "id or ref, by type (found)" in explain(plan, made)
+    itself = qc.compile("PATTERN SEQ(A a, A b, a.id = b.ref) WITHIN 90 ms", schema)
+    assert same(itself, made, table, slices=3) > 10
+    assert "by time: events of one type have their key in several attributes" in explain(itself, made)
+
+
+def test_a_hot_key_is_cut_into_slices(spark: SparkSession) -> None:
+    r = np.random.default_rng(3)
+    table = trades(3000, span=20_000)
+    ids = np.where(r.random(3000) < 0.7, 7, r.integers(0, 200, 3000))
+    table = table.set_column(2, "id", pa.array(ids))
+    made = frame(spark, table, SCHEMA)
+    plan = qc.compile("PATTERN SEQ(A a, B b, !C c, [id]) WITHIN 60 ms", SCHEMA)
+    assert same(plan, made, table, partitions=6, split_keys=True) > 100
+    text = explain(plan, made, partitions=6, split_keys=True)
+    assert "key 7 has very many events" in text
+    assert "very many" not in explain(plan, made, partitions=6, split_keys=False)
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=["one", "four", "odd"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, B b, C c) AGG COUNT(*) AS n, SUM(a.id) AS s, MIN(b.x) AS low, MAX(c.x) AS high WITHIN 30 ms",
+        "SEQ(A a, B b) AGG AVG(a.x) AS m, COUNT(b) AS n GROUPBY a.id WITHIN 30 ms",
+        "SEQ(A a, !C c, B b) AGG COUNT(*) AS n GROUPBY a.id, b.id WITHIN 30 ms",
+        "SEQ(A a, B b, a.x < b.x) AGG COUNT(*) AS n, MAX(a.ts) AS t WITHIN 30 ms",
+        "B+ b AGG COUNT(*) AS n, SUM(b.id) AS s WITHIN 5 ms",
+        "SEQ(A a, Never b) AGG COUNT(*) AS n, SUM(a.x) AS s WITHIN 30 ms",
+        "SEQ(A a, B b) AGG COUNT(*) AS n WITHIN 9 EVENTS",
+    ],
+)
+def test_totals(df: Any, events: pa.Table, query: str, cut: dict[str, Any]) -> None:
+    assert same(qc.compile(f"PATTERN {query}", SCHEMA), df, events, **cut)
+
+
+def test_totals_by_key(df: Any, events: pa.Table) -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b, [id]) AGG COUNT(*) AS n GROUPBY a.id WITHIN 50 ms", SCHEMA)
+    assert same(plan, df, events, partitions=3) == 4
+
+
+def test_totals_are_not_listed(df: Any) -> None:
+    """Matches are as many as a square of the events, and rows of parts one a slice."""
+    plan = qc.compile("PATTERN SEQ(A a, B b) AGG COUNT(*) AS n WITHIN 900 ms", SCHEMA)
+    found = run(plan, df, borders=(300, 600))
+    total = int(found.head()[0])
+    assert metrics(found)["matches"] == 3
+    assert total > 1000
+
+
+def test_no_events_at_all(spark: SparkSession) -> None:
+    none = trades(0)
+    made = frame(spark, none, SCHEMA)
+    assert same(qc.compile("PATTERN SEQ(A a, B b) WITHIN 5 ms", SCHEMA), made, none) == 0
+    assert same(qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 5 ms", SCHEMA), made, none) == 0
+    assert same(qc.compile("PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", SCHEMA), made, none) == 0
+    assert same(qc.compile("PATTERN SEQ(A a, B b) AGG COUNT(*) AS n WITHIN 5 ms", SCHEMA), made, none) == 1
+    assert same(qc.compile("PATTERN SEQ(A a, B b) AGG COUNT(*) AS n GROUPBY a.id WITHIN 5 ms", SCHEMA), made, none) == 0
+
+
+# Columns --------------------------------------------------------------------------------------------------------------
+
+
+def test_moments_names_and_types(spark: SparkSession) -> None:
+    """Times with a zone and without, names with dots and spaces, integers as types."""
+    table = trades(200, types="123")
+    moments = pa.array(np.asarray(table["ts"]) * 1_000_000, pa.timestamp("us"))
+    table = table.set_column(0, "when", moments).rename_columns(["when", "the type", "the.id", "x y"])
+    schema = qc.Schema(
+        {"the.id": "int64", "x y": "float64", "when": "timestamp[us]"}, time="when", type="the type", order=ORDER
+    )
+    plan = qc.compile('PATTERN SEQ("1" a, "2" b, "3" c) WITHIN 20 s RETURN a, b.ts AS t, c AS c', schema)
+    made = frame(spark, table, schema)
+    assert same(plan, made, table, slices=3) > 10
+    zoned = made.withColumn("when", f.col("when").cast("timestamp")).withColumn(
+        "the type", f.col("`the type`").cast("int")
+    )
+    assert same(plan, zoned, table, slices=3) > 10
+    assert run(plan, zoned).schema["t"].dataType.typeName() == "timestamp"
+    assert run(plan, made).schema["t"].dataType.typeName() == "timestamp_ntz"
+
+
+def test_only_what_is_needed_leaves_the_files(spark: SparkSession, tmp_path: Any) -> None:
+    spark.createDataFrame(trades()).withColumn("payload", f.lit("long")).write.parquet(str(tmp_path / "events"))
+    made = spark.read.parquet(str(tmp_path / "events"))
+    schema = qc.Schema({"id": "int64", "x": "float64"})
+    plan = qc.compile("PATTERN SEQ(A a, B b, a.x > 0.5, b.id in (1, 2)) WITHIN 9 ms RETURN b.id AS i", schema)
+    text = explain(plan, made, slices=2)
+    read = next(line for line in text.splitlines() if "ReadSchema" in line)
+    assert "payload" not in read
+    pushed = next(line for line in text.splitlines() if "PushedFilters" in line)
+    assert all(word in pushed for word in ("In(type", "GreaterThan(x,0.5)", "EqualTo(id,1)"))
+    assert "shared out" in text
+    assert "by time" in text
+
+
+def test_what_is_pushed_down_lets_nothing_go(spark: SparkSession) -> None:
+    """NaN, nulls, infinity and -0.0, in all kinds of conditions."""
+    values = [float("nan"), None, float("inf"), -0.0, 0.0, 1.5, -1.5]
+    n = 80
+    r = Random(5)
+    rows = [{"ts": i, "type": r.choice("AB"), "id": r.choice([None, 0, 1]), "x": r.choice(values)} for i in range(n)]
+    table = pa.Table.from_pylist(rows, pa.schema({"ts": "int64", "type": "string", "id": "int64", "x": "float64"}))
+    made = frame(spark, table, SCHEMA).cache()
+    for where in (
+        "a.x > 0", "a.x >= 0", "a.x < 0", "a.x <= 0", "a.x = 0", "a.x <> 0", "not (a.x > 1)", "a.x is null", "a.id is not null",
+        "a.x in (0, 1.5)", "a.x > 1 or a.id = 1", "a.id = 0 and b.x > 1", "0 < a.x", "a.id < 0.5", "a.type = 'A'",
+    ):  # fmt: skip
+        same(qc.compile(f"PATTERN SEQ(A a, B b, {where}) WITHIN 5 ms", SCHEMA), made, table, slices=2)
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+def test_bad_input_is_refused_before_anything_runs(df: Any) -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 5 ms", SCHEMA)
+    with pytest.raises(DataError, match="no column 'x': did you mean 'xx'"):
+        plan.run(df.withColumnRenamed("x", "xx"))
+    with pytest.raises(DataError, match="column 'id'"):
+        plan.run(df.withColumn("id", f.lit("text")))
+    with pytest.raises(DataError, match="is text: cast it to a timestamp"):
+        plan.run(df.withColumn("ts", f.lit("2026-01-01")))
+    with pytest.raises(DataError, match="no column 'nth'"):
+        plan.run(df.drop(ORDER))
+    with pytest.raises(DataError, match="2 columns 'x'"):
+        plan.run(df.withColumnRenamed("id", "x"))
+    with pytest.raises(DataError, match="threads="):
+        plan.run(df, threads=2)
+    with pytest.raises(DataError, match="takes a Spark DataFrame"):
+        plan.run({"ts": []}, backend="spark")
+    arrival = qc.compile("PATTERN SEQ(A a, B b) WITHIN 5 ms", qc.Schema({"id": "int64"}, ties="arrival"))
+    with pytest.raises(QueryError, match=r"Schema\(order=\)"):
+        arrival.run(df)
+
+
+def test_null_times_are_an_error(df: Any) -> None:
+    holes = df.withColumn("ts", f.when(f.col("ts") != 400, f.col("ts")))
+    for pattern in ("SEQ(A a, B b) WITHIN 5 ms", "SEQ(A a, B b, [id]) WITHIN 5 ms"):
+        plan = qc.compile(f"PATTERN {pattern}", SCHEMA)
+        with pytest.raises(Exception, match="column 'ts'"):
+            run(
+                plan, holes.where("type = 'A' or type = 'B'").withColumn("ts", f.lit(None).cast("long")), slices=3
+            ).collect()
+
+
+def test_events_of_one_time_need_an_order_where_they_are_counted(df: Any, events: pa.Table) -> None:
+    unordered = qc.Schema({"id": "int64", "x": "float64"})
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", unordered)
+    with pytest.raises(Exception, match=r"needs them in an order: give Schema\(order=\)"):
+        plan.run(df).collect()
+    once = df.dropDuplicates(["ts"])
+    kept = pa.Table.from_pylist(sorted((row.asDict() for row in once.collect()), key=lambda e: e["ts"]))
+    assert same(plan, frame(df.sparkSession, kept.drop_columns([ORDER]), unordered), kept, slices=3) > 5
+
+
+def test_limits_hold_for_each_task(df: Any) -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 500 ms", SCHEMA)
+    with pytest.raises(Exception, match="more matches of"):
+        plan.run(df, limits=qc.Limits(max_matches=10)).collect()
+
+
+# Random queries -------------------------------------------------------------------------------------------------------
+
+
+def check(spark: SparkSession, sample: Sample, r: Random) -> int:
+    o = sample.options
+    key = r.choice([None, None, "id"])
+    schema = qc.Schema(ATTRIBUTES, ties=o.ties, time_unit=o.time_unit, hierarchy=HIERARCHY, order=ORDER, key=key)
+    plan = qc.compile(sample.query, schema)
+    made = frame(spark, sample.events, schema, r.randint(1, 4))
+    times = sorted({int(str(e["ts"])) for e in sample.events})
+    cut = {"borders": tuple(r.sample(times, min(len(times), r.randint(0, 5))))} if r.random() < 0.7 else {"slices": 3}
+    return same(plan, made, sample.events, partitions=r.randint(1, 7), split_keys=r.random() < 0.3, **cut)
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_queries(spark: SparkSession, first: int) -> None:
+    found = [check(spark, s, Random(s.seed)) for s, _ in valid(range(880_000 + first, 880_020 + first))]
+    assert sum(found) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 2000, 100))
+def test_many_random_queries(spark: SparkSession, first: int) -> None:
+    for s, _ in valid(range(890_000 + first, 890_100 + first)):
+        check(spark, s, Random(s.seed))
