@@ -54,7 +54,7 @@ class Files:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.folder, self.count = spark, folder, 0
-        (folder / "in").mkdir()
+        (folder / "in").mkdir(exist_ok=True)
 
     def add(self, rows: Iterable[Row]) -> None:
         """One more file, which is one more micro-batch."""

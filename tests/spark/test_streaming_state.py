@@ -111,6 +111,13 @@ def test_a_match_that_is_held_back_has_a_timer() -> None:
     assert state.next_timer() == 13_999
 
 
+def test_windows_of_events_need_an_order_of_equal_times() -> None:
+    state = state_of("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS PARTITION BY id")
+    assert ids(state.step(events("a1.1 b2.1 a2.2 b3.2"), 10_000)[0]) == [1, 2]
+    with pytest.raises(qc.DataError, match="several events have the time 12"):
+        state.step(events("a12.1 b12.1"), 20_000)
+
+
 def test_nothing_new_changes_nothing() -> None:
     state = state_of("PATTERN SEQ(A a, B b, [id]) WITHIN 10 s")
     state.step(events("a3.1 b9.1"), 4_000)

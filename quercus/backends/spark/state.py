@@ -20,6 +20,7 @@ from quercus.backends.local.run import needed
 from quercus.backends.local.snapshot import identity
 from quercus.backends.local.stream import Stream
 from quercus.backends.spark.stream_columns import ORDER
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.errors import DataError
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -74,6 +75,8 @@ class GroupState:
             else:
                 self.waiting = whole
         if due is not None:
+            if schema.order is None and counts_events(self.plan):
+                self._check_ties(due)
             keys = [(schema.time, "ascending"), *([(ORDER, "ascending")] if schema.order is not None else [])]
             order = pc.sort_indices(due, sort_keys=keys)
             names = [n for n in due.column_names if n != ORDER]
@@ -82,6 +85,18 @@ class GroupState:
         if moment is not None and moment <= clock:
             return self.stream.advance(clock), True
         return None, added
+
+    def _check_ties(self, due: pa.Table) -> None:
+        """Refuse events of one time, and of one key where it is declared: nothing tells their order, and it matters."""
+        time = self.plan.schema.time
+        told = due.group_by([time, *self.plan.tree.partition_by]).aggregate([([], "count_all")])
+        several = told.filter(pc.greater(told.column("count_all"), 1))
+        if len(several):
+            raise DataError(
+                f"column '{time}': several events have the time {several.column(time)[0].as_py()}, and a window of "
+                "events needs them in an order: give Schema(order=) the column that has it",
+                column=time,
+            )
 
     def clock_at(self, watermark: int) -> int:
         """The first time that can still come when Spark's watermark is here, in the unit of the time column."""

@@ -7,6 +7,7 @@ engine of local streams in the order of time, and gives what is decided.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame
@@ -15,7 +16,7 @@ from pyspark.sql import types as st
 from quercus.backends.base import Limits
 from quercus.backends.spark.schemas import check_input, output_schema
 from quercus.backends.spark.stream_columns import GROUP, WATERMARK, Layout, every_group, packed
-from quercus.backends.spark.stream_groups import Grouping, counts_events, grouping
+from quercus.backends.spark.stream_groups import Grouping, grouping
 from quercus.backends.spark.stream_processor import ANSWERS, GroupProcessor, Job, opened
 from quercus.errors import DataError, QueryError
 from quercus.plan import Plan
@@ -82,15 +83,13 @@ def _check_watermark(plan: Plan, df: DataFrame) -> None:
 
 
 def _check_ties(plan: Plan) -> None:
-    if plan.schema.order is not None:
-        return
-    if plan.schema.ties == "arrival":
-        why = "ties='arrival' orders events of the same time by arrival"
-    elif counts_events(plan):
-        why = "a window of events counts events of the same time one by one"
-    else:
-        return
-    raise QueryError("E703", f"{why}, and rows of Spark come in no order", hint="name a column: Schema(order=)")
+    """Windows of events need an order of equal times too, but there may be none: the state looks at what comes."""
+    if plan.schema.ties == "arrival" and plan.schema.order is None:
+        raise QueryError(
+            "E703",
+            'ties="arrival" orders events of the same time, and rows of Spark come in no order',
+            hint="give Schema(order=) the column that has it",
+        )
 
 
 def _check_session(df: DataFrame) -> None:
@@ -103,8 +102,6 @@ def _check_session(df: DataFrame) -> None:
 
 
 def _check_tasks(df: DataFrame, shared: Grouping) -> None:
-    import warnings
-
     tasks = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", None) or "200")
     if tasks > 4 * max(shared.count, 2):
         warnings.warn(
