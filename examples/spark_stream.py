@@ -1,6 +1,6 @@
 """A plan over Spark's Structured Streaming: first over files that come one by one, then over the rate source.
 
-A tool that was washed must be used within the hour. The match is held back until the hour is over, and is given when the
+A tool that was washed must be used within the hour. The match is held back until the hour is over, and comes when the
 watermark says so, even if nothing more is heard of that tool.
 """
 

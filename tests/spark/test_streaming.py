@@ -27,7 +27,7 @@ def compared(files: Files, query: str, rows: list[dict[str, Any]], cuts: int, **
     plan = qc.compile(query, SCHEMA)
     expected = local(plan, rows)
     assert expected
-    given = disordered(rows, 1, 10 * SECOND)
+    given = disordered(rows, 1, 9 * SECOND)
     size = -(-len(given) // cuts)
     for i in range(0, len(given), size):
         files.add(given[i : i + size])
@@ -39,7 +39,7 @@ def compared(files: Files, query: str, rows: list[dict[str, Any]], cuts: int, **
 def test_keys_out_of_order_and_a_restart(files: Files) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, C c, [id]) WITHIN 20 s", SCHEMA)
     rows = drawn(1, 240)
-    given = disordered(rows, 2, 10 * SECOND)
+    given = disordered(rows, 2, 9 * SECOND)
     files.add(given[:100])
     files.run(run_stream(plan, files.read(), groups=4))
     before = sum(files.found().values())
@@ -61,7 +61,7 @@ def test_what_is_held_back_comes_with_the_watermark_alone(files: Files) -> None:
 def test_totals_in_update_mode(files: Files) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 20 s AGG COUNT(*) AS n, SUM(b.x) AS x GROUPBY a.id", SCHEMA)
     rows = drawn(4, 150)
-    given = disordered(rows, 5, 10 * SECOND)
+    given = disordered(rows, 5, 9 * SECOND)
     files.add(given[:70])
     files.add([*given[70:], END])
     files.run(run_stream(plan, files.read(), groups=4), "update")

@@ -54,7 +54,7 @@ def begun(folder: Path, kind: str) -> set[str]:
 @pytest.mark.slow
 def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
     rows, r = drawn(11, ROWS, keys=40), Random(12)
-    given = disordered(rows, 13, 10 * SECOND)
+    given = disordered(rows, 13, 9 * SECOND)
     files = Files(spark, tmp_path)
     size = -(-len(given) // FILES)
     for i in range(0, len(given), size):

@@ -160,6 +160,8 @@ class GroupProcessor(StatefulProcessor):
     def _set_timer(self, state: GroupState, expired: int | None) -> bool:
         """Let Spark wake the group at its next moment; whether that is another one than before."""
         timer = state.next_timer()
+        if timer is not None and timer == expired:  # Spark woke it at this moment, not past it, and now removes it
+            timer += 1
         if timer == state.timer:
             return False
         if state.timer is not None and state.timer != expired:  # Spark removes what has expired
