@@ -209,7 +209,7 @@ class Plan:
             "alternatives": [codec.encode(a, Alternative) for a in self.considered],
             "warnings": list(self.warnings),
         }
-        return json.dumps(data, sort_keys=True, allow_nan=False)
+        return json.dumps(data, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
