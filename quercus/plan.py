@@ -102,6 +102,12 @@ class Plan:
 
         return plan_again(self, observed, best)
 
+    def with_query(self, bound: pattern.Query, schema: Schema) -> Plan:
+        """The plan of a query made from this one, with the same options: backends add conditions of their own."""
+        from quercus.compiler import planned
+
+        return planned(self.text, bound, schema, self.options)
+
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""
         from quercus.compiler.render import graph

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from quercus.compiler import planned
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.plan import Plan
@@ -26,7 +25,7 @@ def anchored(plan: Plan) -> Plan | None:
         return None
     pattern, where = found
     bound = evolve(plan.bound, pattern=pattern, where=(*plan.bound.where, *where))
-    return planned(plan.text, bound, _with_own(plan.schema), plan.options)
+    return plan.with_query(bound, _with_own(plan.schema))
 
 
 def _claimed(e: p.Pattern) -> tuple[p.Pattern, tuple[x.Expr, ...]] | None:

@@ -11,7 +11,6 @@ from attrs import frozen
 from pyspark.sql import DataFrame
 
 from quercus.backends.spark.counters import Counters
-from quercus.compiler.explain import explain as explained
 from quercus.errors import DataError
 from quercus.plan import Plan
 
@@ -55,7 +54,7 @@ def explain(plan: Plan, df: DataFrame, *, analyze: bool = False, **options: Any)
     shared = "\n".join(f"  {line}" for line in report.said)
     physical = "\n".join(f"  {line}" for line in _spark_plan(result).splitlines() if line.strip())
     ran = f"\n\nrun\n{_ran(result, report)}" if analyze else ""
-    return f"{explained(plan, verbose=False)}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
+    return f"{plan.explain()}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
 
 
 def _ran(result: DataFrame, report: Report) -> str:
