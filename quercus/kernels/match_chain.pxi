@@ -162,14 +162,14 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     open_ = is_open(f)
     for e in range(begin, stop, BATCH):
         hi = min(e + BATCH, stop)
-        if e <= sample < hi:
-            reserve(m, f)
         m.compared += hi - e
         last.compared += hi - e
         n = promising(f, e, hi, some)
         r = walk_before(m, f, e, some, n) if open_ else chain_before(m, f, e, some, n)
         if r < 0:
             return r
+        if e <= sample < hi:
+            reserve(m, f, c_div(<double> (end.hi - begin), <double> (hi - begin)))
     return 0
 
 
@@ -291,10 +291,11 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e, int sift
     return link_range(m, f, i + 1, lo, hi, e)
 
 
-cdef void reserve(Machine* m, Flat* f) noexcept nogil:
-    """Room for the whole answer, judged by its first part: memory that is not written costs nothing."""
+cdef void reserve(Machine* m, Flat* f, double times) noexcept nogil:
+    """Room for the whole answer, so many times its first part and a quarter more: memory that is not written costs nothing."""
     cdef int c
-    cdef Py_ssize_t room = min(m.n_matches * 40, m.max_matches)
+    cdef double all_ = 1.25 * times * <double> m.n_matches
+    cdef Py_ssize_t room = <Py_ssize_t> all_ if all_ < <double> m.max_matches else m.max_matches
     for c in range(f.outs.n):
         if room > m.outs[c].cap:
             enlarge_to(&m.outs[c], room)  # if there is none, it grows as it goes
