@@ -63,7 +63,8 @@ def variants(f: Flat, *, count: bool, strict: bool) -> tuple[Variant, ...]:
         exact = tuple(_firsts(f, query)) if waits else ()
         mode = "delayed" if ending == "delayed" else "last"
         can_end = [v for v in lasts if not any((v, s.var) in f.before and s.least for s in _sets(f))]
-        if not exact == tuple(can_end) == tuple(lasts[:1]) or _binds_several(f, lasts[0]):  # one event fills no window
+        alone = exact == tuple(can_end) == tuple(lasts[:1])
+        if not alone or any(_binds_several(f, v) for v in can_end):  # one event fills no window
             found += [Variant(mode, v, _others(v, lasts), not waits, True, sets, exact=exact) for v in can_end]
         if ending == "delayed" and any(f.windows[i][1].kind == "count" for h in holds for i in h):
             ending = "any"  # a window of events can be over while the clock is still at the end of the match
