@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pyarrow as pa
+
 from tests import reference
 from tests.generate import Sample
 
@@ -77,3 +79,18 @@ class Nesting:
         if x == y:
             return f"{x}.v > 0"
         return self.r.choice((f"{x}.id = {y}.id", f"{x}.id = {y}.id", f"{x}.v <= {y}.v", f"{x}.v <> {y}.v"))
+
+
+def trades(size: int, seed: int = 1) -> pa.Table:
+    """A stream of five types, one event at a time, with few different values."""
+    r = Random(seed)
+    return pa.table(
+        {
+            "ts": pa.array(range(size), pa.int64()),
+            "type": [r.choice("ABCDE") for _ in range(size)],
+            "id": pa.array([r.randint(0, 3) for _ in range(size)], pa.int64()),
+            "v": pa.array([r.randint(0, 9) for _ in range(size)], pa.int64()),
+            "f": [r.choice((0.0, -0.0, 1.5)) for _ in range(size)],
+            "s": [r.choice(("p", "q", "é", "")) for _ in range(size)],
+        }
+    )

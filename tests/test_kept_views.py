@@ -14,7 +14,7 @@ import quercus as qc
 from quercus.backends.local import incremental, kept_views, snapshot
 from quercus.backends.local.orders import stack_order
 from quercus.kernels import match, reference_stream, reference_views
-from tests.nested import Nesting
+from tests.nested import Nesting, trades
 from tests.reference import canonical
 from tests.test_engine import table
 
@@ -36,20 +36,6 @@ QUERIES = {
     "held back": "SEQ(A a, SEQ(B b, C c), D d, !E e) WITHIN 20",
     "a window of its own": "SEQ(A a, SEQ(B b, C c) WITHIN 5, D d, !E e) WITHIN 20",
 }
-
-
-def trades(size: int, seed: int = 1) -> pa.Table:
-    r = Random(seed)
-    return pa.table(
-        {
-            "ts": pa.array(range(size), pa.int64()),
-            "type": [r.choice("ABCDE") for _ in range(size)],
-            "id": pa.array([r.randint(0, 3) for _ in range(size)], pa.int64()),
-            "v": pa.array([r.randint(0, 9) for _ in range(size)], pa.int64()),
-            "f": [r.choice((0.0, -0.0, 1.5)) for _ in range(size)],
-            "s": [r.choice(("p", "q", "é", "")) for _ in range(size)],
-        }
-    )
 
 
 def stream_of(plan: qc.Plan, events: pa.Table, step: int = 10) -> Any:

@@ -71,6 +71,7 @@ TABLE = [
     ("SEQ(B* b, C c) WITHIN 9", "c1:c1 b2 c3:b2+c3"),
     ("SEQ(A a, B* b, C c) WITHIN 9", "a1 c2:a1+c2 b3 c4:a1+b3+c4"),
     ("SEQ(A a, B[2] b) WITHIN 9", "a1 b2 b3:a1+b2+b3 b4:a1+b2+b4/a1+b3+b4"),
+    ("SEQ(B[2] b, !C c) WITHIN 5", "b1 b3 c4 b6:b1+b6 d7 d8 d9:b3+b6"),
     ("SEQ(A a, B[1] b) WITHIN 9", "a1 b2:a1+b2"),
     # sets that can grow until the window is over
     ("SEQ(A a, B+ b) WITHIN 5", "a1 b2 b6 c6 c7:a1+b2+b6"),

@@ -15,7 +15,7 @@ from quercus.ir import tree as t
 from quercus.ir.analysis import Actual, places
 from tests import generate
 from tests.generate import Sample
-from tests.nested import Nesting
+from tests.nested import Nesting, trades
 from tests.reference import canonical
 from tests.test_engine import table
 
@@ -39,7 +39,8 @@ def answer(s: Sample, nested: str, threads: int = 1) -> frozenset[object]:
 def streamed(s: Sample, nested: str, r: Random, *, restored: bool) -> frozenset[object]:
     """What a stream of some pushes gives, and whether it gives each match once."""
     plan = qc.compile(s.query, s.schema(), nested=nested)
-    events, cuts = table(s.events), sorted(r.sample(range(len(s.events)), r.choice((1, 4, 12))))
+    size = len(s.events)
+    events, cuts = table(s.events), sorted(r.sample(range(size), min(size, r.choice((1, 4, 12)))))
     stream, rows = plan.stream(), []
     for a, b in zip([0, *cuts], [*cuts, len(s.events)], strict=True):
         rows += stream.push(events.slice(a, b - a)).rows()
@@ -119,18 +120,6 @@ def run(pattern: str, nested: str, events: pa.Table, window: int = 20) -> tuple[
     done = analyzed(plan, events)
     subs = [done.nodes[path] for path, n in places(plan.tree.root) if isinstance(n, t.Nest | t.Negation)]
     return subs[0], done.matches
-
-
-def trades(size: int, seed: int = 1) -> pa.Table:
-    r = Random(seed)
-    return pa.table(
-        {
-            "ts": pa.array(range(size), pa.int64()),
-            "type": [r.choice("ABCDE") for _ in range(size)],
-            "id": pa.array([r.randint(0, 3) for _ in range(size)], pa.int64()),
-            "v": pa.array([r.randint(0, 9) for _ in range(size)], pa.int64()),
-        }
-    )
 
 
 @pytest.mark.parametrize(

@@ -280,13 +280,16 @@ cdef struct Flat:
     Py_ssize_t scratch      # of the pointers below: how many there are in all, for the data at hand
     int64_t** next_         # for each component but the last: the first later event of the next component
     int64_t** limit         # ... and the first of the next component that a negated event lies before, or NULL
-    int64_t** upto_at       # for each component but the last, by event of the last: the first event not before it
+    bint* rising            # whether it never falls, from event to event
+    int64_t** upto_at       # for each component but the last, by event of the last: the first event from which no way leads to it
+    int64_t** down_at       # ... and the first event from which limits leave a way to it, or NULL: any
     int64_t* from_at        # by event of the last component: the first event of the first that the window reaches
     Py_ssize_t* lows        # for each component: the part of its buffer that counts
     Py_ssize_t* highs
     int64_t** chase         # of a trail, for each component: the first event of the set that can be reached
     int64_t* beyond         # of a trail, by event of the first component: the first event of the set beyond the window
     int64_t* upto           # upto_at of the last component's event at hand
+    int64_t* down           # ... and down_at
     int n_joins
     Join* joins             # children first; none: a search
     bint keeps_ts           # what the composites' extents are needed in
@@ -424,6 +427,7 @@ cdef struct End:            # for each event that can be a body's last: the late
 cdef struct Way:            # how one body of a negation is answered
     int method
     int flat
+    int n_jumps
     Jump* jumps             # of each level
     int n_ends
     End* ends

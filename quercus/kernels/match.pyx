@@ -54,6 +54,7 @@ include "match_search.pxi"
 include "match_release.pxi"
 include "match_follow.pxi"
 include "match_pairs.pxi"
+include "match_walk.pxi"
 include "match_steps.pxi"
 include "match_exists.pxi"
 include "match_views.pxi"
@@ -180,7 +181,15 @@ cdef class Matcher:
         f.highs = <Py_ssize_t*> self._alloc(f.n_levels * sizeof(Py_ssize_t))
         f.chase = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
         f.upto = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
+        f.down = <int64_t*> self._alloc(f.n_levels * sizeof(int64_t))
         f.upto_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.down_at = <int64_t**> self._alloc(f.n_levels * sizeof(int64_t*))
+        f.rising = <bint*> self._alloc(f.n_levels * sizeof(bint))
+        for j in range(f.n_levels):
+            f.rising[j] = True
+        for j in range(f.n_jump_limits):
+            if is_tied(&self.m.negs[f.jump_limits[j].neg]):
+                f.rising[f.jump_limits[j].component] = False
         f.owner = source.levels[0].slot if source.levels else -1
         if f.trail:
             f.owner = f.levels[level_of(&self.m, f, 0)].slot
@@ -296,6 +305,8 @@ cdef class Matcher:
                 f.scratch += component(&self.m, f, f.limits[j].component).n
                 for k in range(f.limits[j].bufs.n):
                     f.scratch += self.m.bufs[f.limits[j].bufs.v[k]].n
+            if f.n_limits + f.n_jump_limits:
+                f.scratch += f.n_levels * component(&self.m, f, f.n_levels - 1).n
             size = max(size, f.scratch * sizeof(int64_t))
         if size > self._scratch_size:
             give(self._scratch, self._scratch_size)
@@ -339,6 +350,13 @@ cdef class Matcher:
             if f.limit[i] == NULL:
                 f.limit[i] = at_
                 at_ += component(&self.m, f, i).n
+        for i in range(f.n_levels):
+            f.down_at[i], f.down[i] = NULL, INT64_MIN
+        for i in range(f.n_levels - 2, -1, -1):
+            if f.trail or f.limit[i] == NULL or not f.rising[i]:
+                break
+            f.down_at[i] = at_
+            at_ += n_last
         if QUERCUS_IS_CHECKED and at_ > self._scratch + f.scratch:
             abort()
 
@@ -381,6 +399,7 @@ cdef class Matcher:
         for i, w in enumerate(ways):
             r[i].method = {"latest": BY_LATEST, "search": BY_SEARCH, "view": BY_VIEW}.get(w.method, BY_JUMPS)
             r[i].flat, r[i].sub = w.flat, w.sub
+            r[i].n_jumps = len(w.jumps)
             r[i].jumps = <Jump*> self._alloc(len(w.jumps) * sizeof(Jump))
             for j, jump in enumerate(w.jumps):
                 r[i].jumps[j] = self._jump(jump)

@@ -65,10 +65,10 @@ cdef void point_limits(Machine* m, Flat* f) noexcept nogil:
                     f.limit[limit.component][j] = p
 
 
-cdef void point(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
+cdef bint point(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
     """Pointers for the last events from lo to hi: back to the others, and of these to the next component's first later event.
 
-    Only what these events can reach is looked at.
+    Only what these events can reach is looked at. False: they reach nothing.
     """
     cdef int i, k = f.n_levels
     cdef Buf* a = component(m, f, 0)
@@ -81,12 +81,43 @@ cdef void point(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogi
     f.lows[0] = f.from_at[lo]
     for i in range(k - 1):
         a = component(m, f, i)
-        first_not_before(end.order_, lo, hi, a.order_, a.lo, a.hi, 0, f.upto_at[i])
-        f.highs[i] = f.upto_at[i][inside(end, hi - 1)]
+        f.highs[i] = first_above(a.order_, a.lo, a.hi, end.order_[inside(end, hi - 1)], True, a.hi - 1)
+        if f.lows[i] >= f.highs[i]:
+            return False
         if i < k - 2:  # the last event is at hand: nobody looks for it
             point_between(m, f, i)
-            f.lows[i + 1] = pointer(m, f, f.next_, i, f.lows[i]) if f.lows[i] < f.highs[i] else a.hi
+            f.lows[i + 1] = pointer(m, f, f.next_, i, f.lows[i])
+    first_not_before(end.order_, lo, hi, a.order_, a.lo, a.hi, 0, f.upto_at[k - 2])
+    for i in range(k - 3, -1, -1):
+        first_not_before(f.upto_at[i + 1], lo, hi, f.next_[i], f.lows[i], f.highs[i], 0, f.upto_at[i])
     point_limits(m, f)
+    return True
+
+
+cdef void point_down(Machine* m, Flat* f, Py_ssize_t lo, Py_ssize_t hi) noexcept nogil:
+    """For each of the last events from lo to hi: where the events of the components before it begin that limits leave a way from.
+
+    That is where the limit lies beyond the first such event of the next component. A limit that never falls shuts off a
+    first part of its component, and nothing after that.
+    """
+    cdef int i, k = f.n_levels
+    cdef Py_ssize_t e, j
+    for i in range(k - 1):  # a negated match after an event lies after those before it as well
+        if f.limit[i] != NULL and f.rising[i]:
+            for j in range(f.highs[i] - 2, f.lows[i] - 1, -1):
+                f.limit[i][j] = min(f.limit[i][j], f.limit[i][j + 1])
+    for i in range(k - 2, -1, -1):
+        if f.down_at[i] == NULL:
+            return
+        if i == k - 2:
+            for e in range(lo, hi):
+                f.down_at[i][e] = e
+        first_later(f.down_at[i] if i == k - 2 else f.down_at[i + 1], lo, hi, f.limit[i], f.lows[i], f.highs[i], f.down_at[i])
+        for e in range(lo, hi):
+            if i == 0:
+                f.from_at[e] = max(f.from_at[e], f.down_at[0][e])
+            elif f.down_at[i][e] >= f.upto_at[i][e]:
+                f.from_at[e] = component(m, f, 0).hi
 
 
 cdef int promising(Flat* f, Py_ssize_t lo, Py_ssize_t hi, int* out) noexcept nogil:
@@ -96,18 +127,11 @@ cdef int promising(Flat* f, Py_ssize_t lo, Py_ssize_t hi, int* out) noexcept nog
     """
     cdef const int64_t* from_at = f.from_at
     cdef const int64_t* upto = f.upto_at[0]
-    cdef const int64_t* upto_next = f.upto_at[1] if f.n_levels > 2 else NULL
-    cdef const int64_t* next_ = f.next_[0]
     cdef Py_ssize_t e
     cdef int n = 0
-    if f.n_levels == 2:
-        for e in range(lo, hi):
-            out[n] = <int> (e - lo)
-            n += from_at[e] < upto[e]
-        return n
     for e in range(lo, hi):
         out[n] = <int> (e - lo)
-        n += (from_at[e] < upto[e]) & (next_[from_at[e]] < upto_next[e])
+        n += from_at[e] < upto[e]
     return n
 
 
@@ -117,11 +141,14 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
     cdef Py_ssize_t begin = max(end.lo, m.first), stop = min(end.hi, m.last), e, hi
     cdef Py_ssize_t sample = end.lo + ((end.hi - end.lo) >> 5) if end.hi - end.lo > 4096 else -1
     cdef Level* last = &f.levels[0]
-    cdef bint simple
+    cdef bint open_
     cdef int[BATCH] some
     if begin >= stop:
         return 0
-    point(m, f, begin, stop)
+    if not point(m, f, begin, stop):
+        m.compared += stop - begin
+        last.compared += stop - begin
+        return 0
     use_index(m, f, begin, stop)
     for r in range(f.n_jump_limits):
         n = 0
@@ -131,35 +158,47 @@ cdef int chain(Machine* m, Flat* f) noexcept nogil:
             n = point_by_index(m, f, &f.jump_limits[r], begin, stop)
         if n < 0:
             return n
-    simple = k == 3 and f.outs.n == 3 and open_pair(m, f, 0) and last.preds.n == 0 and last.negs.n == 0
+    point_down(m, f, begin, stop)
+    open_ = is_open(f)
     for e in range(begin, stop, BATCH):
         hi = min(e + BATCH, stop)
-        if e <= sample < hi:
-            reserve(m, f)
         m.compared += hi - e
         last.compared += hi - e
         n = promising(f, e, hi, some)
-        if simple:
-            last.bound += n
-        r = pairs_before(m, f, e, some, n) if simple else chain_before(m, f, e, some, n)
+        r = walk_before(m, f, e, some, n) if open_ else chain_before(m, f, e, some, n)
         if r < 0:
             return r
+        if e <= sample < hi:
+            reserve(m, f, c_div(<double> (end.hi - begin), <double> (hi - begin)))
     return 0
+
+
+cdef inline bint open_end(Flat* f) noexcept nogil:
+    """Whether nothing tests single events of the component before the last, which is the last to be bound."""
+    return f.plain_last and (f.limit[f.n_levels - 2] == NULL or f.down_at[f.n_levels - 2] != NULL)
+
+
+cdef inline void look_back(Flat* f, Py_ssize_t e) noexcept nogil:
+    """The bounds of the components before an event of the last one."""
+    cdef int i
+    for i in range(1, f.n_levels - 1):
+        f.upto[i] = f.upto_at[i][e]
+        if f.down_at[i] != NULL:
+            f.down[i] = f.down_at[i][e]
 
 
 cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, int n) noexcept nogil:
     """The matches of some events of the last component."""
-    cdef int k = f.n_levels, i, j, r
+    cdef int k = f.n_levels, j, r
     cdef Level* last = &f.levels[0]
     cdef Buf* first = component(m, f, 0)
-    cdef Py_ssize_t e, a, lo, hi
-    cdef bint pair = k == 3 and open_pair(m, f, 0), tested = last.preds.n > 0 or last.negs.n > 0
+    cdef Py_ssize_t e, lo, hi
+    cdef bint pair = k == 3 and open_pair(f, 0), tested = last.preds.n > 0 or last.negs.n > 0
     for j in range(n):
         e = begin + some[j]
         m.cur[last.slot] = inside(component(m, f, k - 1), e)
         lo, hi = f.from_at[e], f.upto_at[0][e]
-        for i in range(1, k - 1):
-            f.upto[i] = f.upto_at[i][e]
+        look_back(f, e)
         if tested:
             r = passes(m, last, 0)
             if r < 0:
@@ -167,7 +206,7 @@ cdef int chain_before(Machine* m, Flat* f, Py_ssize_t begin, const int* some, in
             if not r:
                 continue
         last.bound += 1
-        if k == 2 and f.plain_last and f.limit[0] == NULL:
+        if k == 2 and open_end(f):
             r = emit_range(m, f, f.levels[1].slot, first, lo, hi)
             if r != 0:
                 return r
@@ -191,8 +230,6 @@ cdef inline int link_range(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t
     if hi - lo >= m.sift_from and level.sieves.n:
         return link_sifted(m, f, i, lo, hi, e)
     for j in range(lo, hi):
-        if i < f.n_levels - 2 and pointer(m, f, f.next_, i, j) >= f.upto[i + 1]:
-            break   # pointers only move forward: no later event has a partner either
         m.compared += 1
         level.compared += 1
         r = link(m, f, i, j, e, 0)
@@ -206,7 +243,7 @@ cdef int link_sifted(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi, P
     cdef Py_ssize_t j
     cdef Sift sift
     cdef int r
-    if i == f.n_levels - 2 and f.sifted_last and f.limit[i] == NULL:
+    if i == f.n_levels - 2 and f.sifted_last and (f.limit[i] == NULL or f.down_at[i] != NULL):
         return emit_sifted(m, f, level, component(m, f, i), lo, hi)
     if not begin_sift(m, &level.sieves, component(m, f, i), lo, hi, &level.compared, &sift):
         return 0
@@ -214,19 +251,23 @@ cdef int link_sifted(Machine* m, Flat* f, int i, Py_ssize_t lo, Py_ssize_t hi, P
         j = next_sifted(m, &sift)
         if j == hi:
             return sift.stop
-        if i < f.n_levels - 2 and pointer(m, f, f.next_, i, j) >= f.upto[i + 1]:
-            return 0
         r = link(m, f, i, j, e, level.sifted)
         if r < 0:
             return r
+
+
+cdef inline void range_after(Flat* f, int i, Py_ssize_t at_, Py_ssize_t* lo, Py_ssize_t* hi) noexcept nogil:
+    """What of component i + 1 can follow an event of component i."""
+    lo[0], hi[0] = max(f.next_[i][at_], f.down[i + 1]), f.upto[i + 1]
+    if f.limit[i] != NULL:
+        hi[0] = min(hi[0], f.limit[i][at_])
 
 
 cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e, int sifted) noexcept nogil:
     """Bind component i to an event, then the next ones along the pointers."""
     cdef int k = f.n_levels, r
     cdef Level* level = &f.levels[i + 1]
-    cdef Py_ssize_t lo, hi
-    cdef Buf* b
+    cdef Py_ssize_t lo = 0, hi = 0
     m.cur[level.slot] = inside(component(m, f, i), at_)
     r = tick(m)
     if r < 0:
@@ -240,23 +281,21 @@ cdef int link(Machine* m, Flat* f, int i, Py_ssize_t at_, Py_ssize_t e, int sift
     level.bound += 1
     if i == k - 2:
         return complete(m, f, NULL)
-    lo, hi = f.next_[i][at_], f.upto[i + 1]
-    if f.limit[i] != NULL and f.limit[i][at_] < hi:
-        hi = f.limit[i][at_]
+    range_after(f, i, at_, &lo, &hi)
     if lo >= hi:
         return 0
-    b = component(m, f, i + 1)
-    if i + 1 == k - 2 and f.plain_last and f.limit[i + 1] == NULL:
-        return emit_range(m, f, f.levels[i + 2].slot, b, lo, hi)
-    if i + 1 == k - 3 and open_pair(m, f, i + 1):
+    if i + 1 == k - 2 and open_end(f):
+        return emit_range(m, f, f.levels[i + 2].slot, component(m, f, i + 1), lo, hi)
+    if i + 1 == k - 3 and open_pair(f, i + 1):
         return emit_pairs(m, f, i + 1, lo, hi)
     return link_range(m, f, i + 1, lo, hi, e)
 
 
-cdef void reserve(Machine* m, Flat* f) noexcept nogil:
-    """Room for the whole answer, judged by its first part: memory that is not written costs nothing."""
+cdef void reserve(Machine* m, Flat* f, double times) noexcept nogil:
+    """Room for the whole answer, so many times its first part and a quarter more: memory that is not written costs nothing."""
     cdef int c
-    cdef Py_ssize_t room = min(m.n_matches * 40, m.max_matches)
+    cdef double all_ = 1.25 * times * <double> m.n_matches
+    cdef Py_ssize_t room = <Py_ssize_t> all_ if all_ < <double> m.max_matches else m.max_matches
     for c in range(f.outs.n):
         if room > m.outs[c].cap:
             enlarge_to(&m.outs[c], room)  # if there is none, it grows as it goes

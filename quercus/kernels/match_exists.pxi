@@ -111,6 +111,19 @@ cdef bint tied(Machine* m, Jump* jump, Py_ssize_t i) noexcept nogil:
     return True
 
 
+cdef bint is_tied(Neg* g) noexcept nogil:
+    """Whether values of the match choose among the events of a negated pattern."""
+    cdef int i, k
+    for i in range(g.n_ways):
+        for k in range(g.ways[i].n_jumps):
+            if g.ways[i].jumps[k].n_ties:
+                return True
+        for k in range(g.ways[i].n_ends):
+            if g.ways[i].ends[k].key.n_ties:
+                return True
+    return False
+
+
 cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
     """For each event of a component: the first of the next component that a match of the negated pattern lies before."""
     cdef Neg* g = &m.negs[limit.neg]
@@ -129,7 +142,7 @@ cdef int point_by_jumps(Machine* m, Flat* f, JumpLimit* limit) noexcept nogil:
     if first >= upto:
         return 0
     last = sat_sub((end.pos if w.count else end.ts)[first], w.size)  # what the ends at hand can reach
-    for j in range(first_above(clock, a.lo, a.hi, last, True, a.lo), f.upto_at[limit.component][inside(end, upto - 1)]):
+    for j in range(first_above(clock, a.lo, a.hi, last, True, a.lo), f.highs[limit.component]):
         m.cur[slot] = inside(a, j)
         m.negation_tests += 1
         g.tests += 1

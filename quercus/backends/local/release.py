@@ -63,7 +63,8 @@ def variants(f: Flat, *, count: bool, strict: bool) -> tuple[Variant, ...]:
         exact = tuple(_firsts(f, query)) if waits else ()
         mode = "delayed" if ending == "delayed" else "last"
         can_end = [v for v in lasts if not any((v, s.var) in f.before and s.least for s in _sets(f))]
-        if not exact == tuple(can_end) == tuple(lasts[:1]):  # one event fills no window
+        alone = exact == tuple(can_end) == tuple(lasts[:1])
+        if not alone or any(_binds_several(f, v) for v in can_end):  # one event fills no window
             found += [Variant(mode, v, _others(v, lasts), not waits, True, sets, exact=exact) for v in can_end]
         if ending == "delayed" and any(f.windows[i][1].kind == "count" for h in holds for i in h):
             ending = "any"  # a window of events can be over while the clock is still at the end of the match
@@ -97,6 +98,11 @@ def _sets(f: Flat) -> list[t.Buffer]:
 
 def _fixed(f: Flat) -> list[t.Buffer]:
     return [b for b in f.buffers if not b.kleene or b.most is not None]
+
+
+def _binds_several(f: Flat, var: str) -> bool:
+    """Whether it is a set of two events or more, `B[n]`."""
+    return any(b.var == var and b.kleene and b.most is not None and b.most > 1 for b in f.buffers)
 
 
 def _growing(f: Flat) -> list[str]:
