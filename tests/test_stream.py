@@ -563,7 +563,7 @@ def test_a_push_until_is_a_push_and_an_advance() -> None:
     assert one.clock == two.clock == 6
     with pytest.raises(qc.DataError, match="comes after 6"):
         one.push({"ts": [5], "type": ["A"]}, until=9)
-    with pytest.raises(qc.DataError, match="the clock cannot be 7.5"):
+    with pytest.raises(qc.DataError, match=r"the clock cannot be 7\.5"):
         one.push({"ts": [6], "type": ["A"]}, until=7.5)  # type: ignore[arg-type]
     assert one.push({"ts": [6], "type": ["A"]}, until=10).rows() == [{"a": 3}]
 
