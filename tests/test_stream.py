@@ -549,3 +549,45 @@ def test_totals_go_on_from_a_snapshot() -> None:
     assert t.push(events_of("a50.1 b51.6")).to_arrow().to_pylist() == [{"a.id": 1, "n": 3, "m": 4.0}]
     t.close()
     assert len(t.final) == 0
+
+
+# Events and the clock in one step -------------------------------------------------------------------------------------
+
+
+def test_a_push_until_is_a_push_and_an_advance() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, !B b) WITHIN 3", qc.Schema({}))
+    events = {"ts": [1, 2, 4], "type": ["A", "A", "B"]}
+    one, two = plan.stream(), plan.stream()
+    found = one.push(events, until=6).rows()
+    assert found == two.push(events).rows() + two.advance(6).rows()
+    assert one.clock == two.clock == 6
+    with pytest.raises(qc.DataError, match="comes after 6"):
+        one.push({"ts": [5], "type": ["A"]}, until=9)
+    with pytest.raises(qc.DataError, match=r"the clock cannot be 7\.5"):
+        one.push({"ts": [6], "type": ["A"]}, until=7.5)  # type: ignore[arg-type]
+    assert one.push({"ts": [6], "type": ["A"]}, until=10).rows() == [{"a": 3}]
+
+
+def test_a_push_until_with_a_delay_lets_through_what_has_its_turn() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9", qc.Schema({}))
+    stream = plan.stream(max_delay=5)
+    assert stream.push({"ts": [4, 3], "type": ["B", "A"]}).rows() == []
+    assert stream.push({"ts": [6], "type": ["B"]}, until=5).rows() == [{"a": 1, "b": 0}]
+    assert stream.clock == 5
+
+
+def test_the_next_moment_is_the_least_clock_that_decides() -> None:
+    for query, moment in (
+        ("PATTERN SEQ(A a, B b) WITHIN 9", None),
+        ("PATTERN SEQ(A a, !B b) WITHIN 9", 11),
+        ("PATTERN AND(A a, !B b) WITHIN 9", 2),
+        ("PATTERN SEQ(A a, !B b) WITHIN 3 EVENTS", None),
+        ("PATTERN SEQ(A a, B+ b) WITHIN 4", 6),
+    ):
+        stream = qc.compile(query, qc.Schema({})).stream()
+        assert stream.next_moment is None
+        stream.push({"ts": [1], "type": ["A"]})
+        assert stream.next_moment == moment, query
+        if moment is not None:
+            stream.advance(moment)
+            assert stream.next_moment is None, query

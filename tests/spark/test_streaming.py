@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,3 +185,19 @@ def test_a_group_has_the_hash_that_spark_gives_it(spark: SparkSession) -> None:
     numbers = [0, 1, -1, 7, 12345, 2**31 - 1, -(2**31)]
     rows = spark.createDataFrame([(n,) for n in numbers], "n int").selectExpr("hash(n) AS h").collect()
     assert [row.h for row in rows] == spark_hash(np.array(numbers, np.int32)).tolist()
+
+
+@pytest.mark.slow
+def test_the_example_runs() -> None:
+    """In a process of its own, since it stops its session."""
+    root = Path(__file__).parent.parent.parent
+    told = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, root / "examples" / "spark_stream.py"]
+    done = subprocess.run(command, env=told, stdout=subprocess.PIPE, check=True, text=True)
+    assert done.stdout.splitlines() == [
+        "after file 0: 0 tools unused",
+        "after file 1: 0 tools unused",
+        "after file 2: 1 tools unused",
+        "tool 9, washed at 08:05",
+        "pairs were found, 0 of them in the wrong order",
+    ]

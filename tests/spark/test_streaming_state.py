@@ -147,6 +147,7 @@ def test_bytes_of_another_query_or_number_of_groups_are_refused() -> None:
         ("PATTERN SEQ(A a, B b, [id]) WITHIN 10 s", ("id",)),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS PARTITION BY id", ("id",)),
         ("PATTERN SEQ(A a, B b) WITHIN 10 s PARTITION BY id, room", ("id", "room")),
+        ("PATTERN SEQ(A a, A b, a.type = b.type) WITHIN 10 s", ("type",)),
         ("PATTERN SEQ(A a, B b, [id]) WITHIN 10 s AGG COUNT(*) GROUPBY a.id", ("id",)),
         ("PATTERN SEQ(A a, B b, [id]) WITHIN 10 s AGG COUNT(*) GROUPBY a.room, b.id", ("id",)),
     ],

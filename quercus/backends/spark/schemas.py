@@ -20,8 +20,14 @@ ZONE = "UTC"  # of moments on their way to a worker and back
 def columns_of(plan: Plan) -> list[str]:
     """The columns that a run reads: time, type, the attributes that the answer is made from, keys, what breaks ties."""
     schema = plan.schema
-    names = [schema.time, schema.type, *wanted_columns(schema, needed(plan)), *plan.tree.partition_by]
+    keys = [named(plan, n) for n in plan.tree.partition_by]
+    names = [schema.time, schema.type, *wanted_columns(schema, needed(plan)), *keys]
     return list(dict.fromkeys([*names, *([schema.order] if schema.order is not None else [])]))
+
+
+def named(plan: Plan, attr: str) -> str:
+    """The column of an attribute as the language calls it: `ts` and `type` may be called otherwise."""
+    return {"ts": plan.schema.time, "type": plan.schema.type}.get(attr, attr)
 
 
 def check_input(plan: Plan, df: DataFrame) -> None:

@@ -19,6 +19,7 @@ from quercus.backends.base import Limits
 from quercus.backends.local.run import needed
 from quercus.backends.local.snapshot import identity
 from quercus.backends.local.stream import Stream
+from quercus.backends.spark.schemas import named
 from quercus.backends.spark.stream_columns import ORDER
 from quercus.backends.spark.stream_groups import counts_events
 from quercus.errors import DataError
@@ -89,7 +90,8 @@ class GroupState:
     def _check_ties(self, due: pa.Table) -> None:
         """Refuse events of one time, and of one key where it is declared: nothing tells their order, and it matters."""
         time = self.plan.schema.time
-        told = due.group_by([time, *self.plan.tree.partition_by]).aggregate([([], "count_all")])
+        keys = [named(self.plan, key) for key in self.plan.tree.partition_by]
+        told = due.group_by(list(dict.fromkeys([time, *keys]))).aggregate([([], "count_all")])
         several = told.filter(pc.greater(told.column("count_all"), 1))
         if len(several):
             raise DataError(

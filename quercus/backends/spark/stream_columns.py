@@ -18,6 +18,7 @@ from pyspark.sql import types as st
 
 from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.run import needed
+from quercus.backends.spark.schemas import named
 from quercus.backends.spark.stream_groups import Grouping, counts_events, labels
 from quercus.errors import DataError
 from quercus.ir import tree as t
@@ -81,10 +82,11 @@ def packed(plan: Plan, df: DataFrame, layout: Layout, shared: Grouping, *, spark
     text = column(schema.type).cast("string")
     wanted = f.lit(True) if counts_events(plan) else f.coalesce(text.isin(list(layout.types)), f.lit(False))
     for key in plan.tree.partition_by:  # null keys belong to no stream
-        wanted = wanted & column(key).isNotNull()
+        wanted = wanted & column(named(plan, key)).isNotNull()
     own = f.lit(names[0])
     if shared.columns:
-        values = [_key_value(name, plan, given[name].dataType) for name in shared.columns]
+        keys = [named(plan, key) for key in shared.columns]
+        values = [_key_value(name, plan, given[name].dataType) for name in keys]
         own = f.element_at(f.array(*map(f.lit, names)), f.pmod(f.hash(*values), f.lit(shared.count)) + 1)
     # One expression over the time: a condition of its own would be moved to before the watermark, and then events of
     # other types would not move the clock.
@@ -135,8 +137,10 @@ def _code(text: Column, types: tuple[str, ...]) -> Column:
 
 
 def _key_value(name: str, plan: Plan, given: st.DataType) -> Column:
-    """A key as the engine compares it: moments in the unit that it knows."""
-    kind = dict(wanted_columns(plan.schema)).get(name)
+    """A key as the engine compares it: moments in the unit that it knows, 0.0 and -0.0 alike."""
+    kind = wanted_columns(plan.schema).get(name)
+    if isinstance(given, st.FloatType | st.DoubleType):
+        return column(name) + f.lit(0.0)
     if kind != "timestamp" or isinstance(given, st.StringType):
         return column(name)
     micros, unit = _micros(column(name), given), plan.schema.timestamp_unit

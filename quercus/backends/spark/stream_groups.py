@@ -61,7 +61,7 @@ def _key(plan: Plan) -> tuple[tuple[str, ...], str]:
         return (), "nothing says that all events of a match agree on an attribute: give one with [attr] or PARTITION BY"
     else:
         columns = tuple(sorted({c.attr for c in tree.key.columns}))
-        if len(columns) > 1 or columns[0] in ("ts", "type"):
+        if len(columns) > 1:
             told = ", ".join(f"{c.var}.{c.attr}" for c in tree.key.columns)
             return (), f"its key has different columns ({told}): rename them to one, and use PARTITION BY or [attr]"
         if counts_events(plan):

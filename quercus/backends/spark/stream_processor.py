@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
-from attrs import asdict, field, frozen
+from attrs import Factory, asdict, field, frozen
 from pyspark.sql import types as st
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -45,14 +45,9 @@ class Job:
     limits: Limits
     late: str | None  # the column for events that came too late; None: Spark drops them
     columns: st.StructType  # of the answer
-    owner: Owner = field(init=False)
-    layout: Layout = field(init=False)
-    arrow: pa.Schema = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "owner", Owner.of(self.plan, self.groups))
-        object.__setattr__(self, "layout", Layout.of(self.plan))
-        object.__setattr__(self, "arrow", arrow_schema(self.columns))
+    owner: Owner = field(init=False, default=Factory(lambda self: Owner.of(self.plan, self.groups), takes_self=True))
+    layout: Layout = field(init=False, default=Factory(lambda self: Layout.of(self.plan), takes_self=True))
+    arrow: pa.Schema = field(init=False, default=Factory(lambda self: arrow_schema(self.columns), takes_self=True))
 
     def to_json(self) -> str:
         return json.dumps(
