@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attrs import field, frozen
 
@@ -73,10 +73,15 @@ class Plan:
         logical query, rules that fired (with `verbose`, what each changed), tree with estimated costs. With events to
         `analyze`, anything that `run` takes, the plan is run over them in memory on one thread, and what each node did
         stands beside its estimates: rows, candidates, bytes, milliseconds. Without statistics, the tree is the one that
-        was planned again from these events.
+        was planned again from these events. A Spark DataFrame is run on Spark: how its events are shared out, what
+        workers counted, and Spark's own plan.
         """
         if analyze is None:
             return explain(self, verbose=verbose)
+        if _is_of_spark(analyze):
+            from quercus.backends.spark.report import explain as explain_on_spark
+
+            return explain_on_spark(self, cast("Any", analyze), analyze=True)
         from quercus.backends.local.analyze import run_and_analyze
 
         ran, analysis = run_and_analyze(self, analyze)
@@ -96,6 +101,12 @@ class Plan:
         from quercus.compiler import plan_again
 
         return plan_again(self, observed, best)
+
+    def with_query(self, bound: pattern.Query, schema: Schema) -> Plan:
+        """The plan of a query made from this one, with the same options: backends add conditions of their own."""
+        from quercus.compiler import planned
+
+        return planned(self.text, bound, schema, self.options)
 
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""
@@ -204,7 +215,7 @@ class Plan:
             "alternatives": [codec.encode(a, Alternative) for a in self.considered],
             "warnings": list(self.warnings),
         }
-        return json.dumps(data, sort_keys=True, allow_nan=False)
+        return json.dumps(data, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:

@@ -16,7 +16,9 @@ import pytest
 from attrs import frozen
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+ALL = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+OF_SPARK = [path for path in ALL if path.name.startswith("spark")]  # run by tests/spark/test_documents.py
+DOCUMENTS = [path for path in ALL if path not in OF_SPARK]
 FENCE = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -67,8 +69,13 @@ def timeless(text: str) -> str:
 def test_python_blocks_print_what_is_shown(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updating: bool
 ) -> None:
-    text = path.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)  # what they write goes nowhere
+    check(path, updating)
+
+
+def check(path: Path, updating: bool) -> None:
+    """Run a document, and compare what it prints with what it shows; or write that into it."""
+    text = path.read_text(encoding="utf-8")
     found = outputs(path, text)
     if updating:
         for block, printed in reversed(found):
@@ -79,7 +86,7 @@ def test_python_blocks_print_what_is_shown(
             assert timeless(plain(printed)) == timeless(block.body), f"{path.name}:{block.line}"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_text_block_is_an_output(path: Path) -> None:
     """`text` is kept for what a python block before it prints; anything else shown is no claim that is checked."""
     kinds = [block.kind for block in blocks(path.read_text(encoding="utf-8"))]

@@ -210,6 +210,12 @@ def test_plans_read_back(shape: str) -> None:
         assert qc.Plan.from_json(document.encode()) == plan
 
 
+def test_attributes_of_a_plan_that_was_read_are_in_the_same_order() -> None:
+    plan = qc.compile("PATTERN A a WITHIN 1", Schema({"z": "int64", "a": "int64", "k": "int64"}))
+    read = qc.Plan.from_json(plan.to_json())
+    assert [f.name for f in read.run([]).to_arrow().schema.field("a").type] == ["ts", "type", "z", "a", "k"]
+
+
 def test_plans_of_the_cases_read_back() -> None:
     for case in GOOD:
         plan = qc.compile(case.query, schema_of(case))

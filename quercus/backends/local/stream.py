@@ -19,6 +19,7 @@ from quercus.backends.local.delay import Waiting, duration, gathered
 from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found, Totalled
 from quercus.backends.local.inputs import as_table
+from quercus.backends.local.moments import next_moment
 from quercus.backends.local.orders import Orders
 from quercus.backends.local.relisted import Relisted
 from quercus.backends.local.specs import Index
@@ -102,13 +103,22 @@ class Stream:
         """The time up to which everything has been looked at, in the unit of the time column; None at the start."""
         return None if self._engine.clock == BEGIN else self._engine.clock
 
-    def push(self, events: Any) -> Matches:
+    @property
+    def next_moment(self) -> int | None:
+        """The least clock that can decide a match with no further event; None: only events can decide any."""
+        self._check_open()
+        return next_moment(self._engine)
+
+    def push(self, events: Any, *, until: int | None = None) -> Matches:
         """Take in some events, one or many; gives the matches that are now decided.
 
-        Bad events, or a limit reached, are errors that leave the stream as it was before this push.
+        `until` says besides that no event before that time will come, as `advance` does, in one step. Bad events, or a
+        limit reached, are errors that leave the stream as it was before this push.
         """
         if self._course.rows >= self._look_at:
             self._look()
+        if until is not None:
+            return self._push_until(events, until)
         if self._inlet is not None:
             found = self._inlet.push(events, self._engine, self.limits)
             if found is not None:
@@ -159,6 +169,19 @@ class Stream:
             return found
         return self._reordered(table, ts)
 
+    def _push_until(self, events: Any, until: int) -> Matches:
+        self._check_open()
+        self._check_clock(until)
+        table = self._table(events)
+        ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
+        self._check_times(ts)
+        if self._delay or not group.is_sorted(ts) or (len(ts) and ts[0] < self._seen):
+            return self._reordered(table, ts, until)
+        clock = max(self._seen, until, int(ts[-1]) if len(ts) else BEGIN)
+        found = self._step(table, ts, self._rows, clock)
+        self._course.seen, self._course.rows = clock, self._rows + len(ts)
+        return found
+
     def _table(self, events: Any) -> pa.Table:
         """The events as the schema has them; columns that are so already are taken as they come."""
         schema = self.plan.schema
@@ -174,8 +197,7 @@ class Stream:
     def advance(self, ts: int) -> Matches:
         """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
         self._check_open()
-        if type(ts) is not int or not BEGIN < ts < END - self._delay:
-            raise DataError(f"advance({ts!r}): give an integer, a time in the unit of the time column")
+        self._check_clock(ts)
         return self._released(max(self._seen, ts + self._delay), self._rows, None)
 
     def close(self) -> Matches:
@@ -206,6 +228,10 @@ class Stream:
         if self._closed:
             raise DataError("the stream is closed: open another one, or restore a snapshot")
 
+    def _check_clock(self, ts: object) -> None:
+        if type(ts) is not int or not BEGIN < ts < END - self._delay:
+            raise DataError(f"the clock cannot be {ts!r}: give an integer, a time in the unit of the time column")
+
     def _check_times(self, ts: Index) -> None:
         for end in (BEGIN, END):
             if len(ts) and (ts == end).any():
@@ -215,7 +241,7 @@ class Stream:
 
     # ---- order
 
-    def _reordered(self, table: pa.Table, ts: Index) -> Matches:
+    def _reordered(self, table: pa.Table, ts: Index, until: int = BEGIN) -> Matches:
         rows = np.arange(self._rows, self._rows + len(ts))
         seen = np.maximum.accumulate(np.r_[self._seen, ts])
         limit = np.where(seen > BEGIN + self._delay, seen - self._delay, BEGIN)
@@ -232,7 +258,8 @@ class Stream:
             )
         if dropped:
             table, ts, rows = table.filter(pa.array(~late)), ts[~late], rows[~late]
-        found = self._released(int(seen[-1]), self._rows + len(late), (table, ts, rows))
+        last = int(seen[-1]) if until == BEGIN else max(int(seen[-1]), until + self._delay)
+        found = self._released(last, self._rows + len(late), (table, ts, rows))
         self.dropped += dropped
         return found
 
@@ -358,19 +385,29 @@ class Stream:
         return snapshot.write(state, self.plan)
 
     @classmethod
-    def restore(cls, plan: Plan, state: bytes, *, limits: Limits | None = None, adapt: bool | Adapt = True) -> Stream:
-        """A stream that goes on where a snapshot was taken."""
+    def restore(
+        cls,
+        plan: Plan,
+        state: bytes,
+        *,
+        limits: Limits | None = None,
+        columns: frozenset[str] | None = None,
+        adapt: bool | Adapt = True,
+    ) -> Stream:
+        """A stream that goes on where a snapshot was taken; `columns` as they were given to that one."""
         s = snapshot.read(state, plan)
         facts = _checked(s)
         try:
-            stream = cls(plan, max_delay=facts["delay"], late=facts["late"], limits=limits, adapt=adapt)
+            stream = cls(
+                plan, max_delay=facts["delay"], late=facts["late"], limits=limits, columns=columns, adapt=adapt
+            )
             engine, course = stream._engine, stream._course
             course.seen, course.rows, stream.dropped = facts["seen"], facts["rows"], facts["dropped"]
             course.clock, course.place = facts["clock"], facts["place"]
             if stream._totals is not None:
                 stream._totals.from_json(facts["totals"])
             engine.given = {tuple(tuple(v) if isinstance(v, list) else v for v in k): facts["place"] for k in s.given}
-            table = as_table(s.events, plan.schema)
+            table = as_table(s.events, plan.schema, columns)
             ts = raw(combined(table.column(plan.schema.time)).view(pa.int64()), np.int64)
             n = int((s.places >= 0).sum())
             if not group.is_sorted(ts[:n]) or not group.is_sorted(s.places[:n]) or (s.places[:n] < 0).any():

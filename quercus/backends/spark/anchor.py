@@ -2,15 +2,14 @@
 
 Workers get the events of a slice of time and, around it, those of others (the halo), so that every match of their own
 events is whole. A match has one event of each plain variable that no OR leaves out; and an event is owned by one
-worker. So a condition on that event, like any other in the query, tells own matches from others, before they are listed.
-All that decides a match lies within a window before and after any event of it.
+worker. So a condition on that event, like any other in the query, tells own matches from others before they are
+listed. All that decides a match lies within a window before and after any event of it.
 """
 
 from __future__ import annotations
 
 from attrs import evolve
 
-from quercus.compiler import planned
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.plan import Plan
@@ -26,7 +25,7 @@ def anchored(plan: Plan) -> Plan | None:
         return None
     pattern, where = found
     bound = evolve(plan.bound, pattern=pattern, where=(*plan.bound.where, *where))
-    return planned(plan.text, bound, _with_own(plan.schema), plan.options)
+    return plan.with_query(bound, _with_own(plan.schema))
 
 
 def _claimed(e: p.Pattern) -> tuple[p.Pattern, tuple[x.Expr, ...]] | None:

@@ -20,7 +20,7 @@ class SparkBackend:
     def supports(self, plan: Plan) -> str | None:
         """A source without an order needs one for what depends on it."""
         if plan.schema.ties == "arrival" and plan.schema.order is None:
-            return 'ties="arrival" needs an order that a DataFrame does not have: give Schema(order=) the column that has it'
+            return 'a DataFrame has no order for ties="arrival": give Schema(order=) the column that has it'
         return None
 
     def run(self, plan: Plan, events: Any, *, threads: int | None = None, limits: Limits | None = None) -> DataFrame:
@@ -55,7 +55,8 @@ def run(
     if df.isStreaming:
         from quercus.backends.spark.streaming import run_stream
 
-        return run_stream(plan, df, limits or Limits(), **streaming)
+        found: DataFrame = run_stream(plan, df, limits or Limits(), **streaming)
+        return found
     if streaming:
         raise DataError(f"{', '.join(streaming)}: for streaming DataFrames only")
     for name, asked in (("partitions", partitions), ("slices", slices)):

@@ -1,4 +1,4 @@
-"""The time of an event as a number that Spark can compare: of an integer column itself, of a moment its microseconds."""
+"""The time of an event as a number that Spark can compare: an integer as it is, a moment in microseconds."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
         return "events of one type have their key in several attributes"
     names = sorted({next(iter(k)) for k in by_type.values()})
     if len(names) == 1:
-        return Key((_value(names[0], given),), f"{names[0]} (found)")
+        gone = names[0] == plan.schema.type  # once types are numbers
+        return Key((_value(names[0], given),), f"{names[0]} (found)", made=gone)
     kind = column(plan.schema.type).cast("string")
     own = _value(names[0], given)
     for name in names[1:]:

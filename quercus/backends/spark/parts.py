@@ -1,4 +1,4 @@
-"""AGG in parts: each worker totals its own matches, without listing them where the plan allows; then parts are added."""
+"""AGG in parts: each worker totals its own matches, unlisted where the plan allows it; then parts are added up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from attrs import evolve
 
 from quercus.backends.local.totals import Totals, keys_of, plain
 from quercus.backends.spark.packed import unpacked
-from quercus.compiler import planned
 from quercus.plan import Plan
 
 
@@ -18,7 +17,7 @@ def parts_of(plan: Plan) -> Plan:
     """The same query with what is kept of each aggregate: of an average, its sum and its count."""
     kept = Totals(plan.bound, plan.schema).flat
     named = tuple(evolve(a, name=f"part {i}") for i, a in enumerate(kept))
-    return planned(plan.text, evolve(plan.bound, aggregates=named), plan.schema, plan.options)
+    return plan.with_query(evolve(plan.bound, aggregates=named), plan.schema)
 
 
 def add_up(

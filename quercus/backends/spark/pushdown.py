@@ -40,7 +40,7 @@ def types_read(plan: Plan) -> list[str]:
 
 
 def pruned(plan: Plan, df: DataFrame, *more: Column) -> DataFrame:
-    """The rows and columns that a run needs, and `more`; of the types, numbers in `type_names` if there are not too many."""
+    """The rows and columns that a run needs, and `more`; types as numbers in `type_names`, if they are not too many."""
     names = types_read(plan)
     if not counts_positions(plan):
         df = df.where(_useful(plan, df.schema, names))
@@ -140,9 +140,10 @@ def _compared(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType
 
 def _own(c: x.Column, plan: Plan, given: st.StructType) -> Column | None:
     """An attribute, where its column is of a type that compares alike here and there."""
-    if c.attr in ("ts", "type") or c.attr not in given.names:
+    name = plan.schema.time if c.attr == "ts" else plan.schema.type if c.attr == "type" else c.attr
+    if name not in given.names:
         return None
-    kind = given[c.attr].dataType
+    kind = given[name].dataType
     if isinstance(kind, st.StringType) and kind != st.StringType():  # another collation
         return None
-    return column(c.attr) if type(kind) in _EXACT.get(c.type, ()) else None
+    return column(name) if type(kind) in _EXACT.get(c.type, ()) else None

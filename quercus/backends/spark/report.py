@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -10,11 +11,16 @@ from attrs import frozen
 from pyspark.sql import DataFrame
 
 from quercus.backends.spark.counters import Counters
-from quercus.compiler.explain import explain as explained
 from quercus.errors import DataError
 from quercus.plan import Plan
 
 _KEPT = "_quercus"
+LABELS = {
+    "events": "events sent",
+    "halo": "of these for a halo",
+    "matches": "rows given by tasks",
+    "seconds": "seconds in the engine",
+}
 
 
 @frozen(eq=False)
@@ -36,15 +42,31 @@ def _report(result: Any) -> Report:
     return found
 
 
-def explain(plan: Plan, df: DataFrame, **options: Any) -> str:
-    """The plan, how its events are shared out on Spark, and Spark's own plan. Looks at the events, but runs nothing else."""
+def explain(plan: Plan, df: DataFrame, *, analyze: bool = False, **options: Any) -> str:
+    """The plan, how its events are shared out, and Spark's own plan.
+
+    Looks at the events, but runs nothing else; with `analyze` it does, and what workers counted is there too.
+    """
     from quercus.backends.spark.backend import run
 
     result = run(plan, df, **options)
     report = _report(result)
     shared = "\n".join(f"  {line}" for line in report.said)
     physical = "\n".join(f"  {line}" for line in _spark_plan(result).splitlines() if line.strip())
-    return f"{explained(plan, verbose=False)}\n\nshared out\n{shared}\n\nspark\n{physical}"
+    ran = f"\n\nrun\n{_ran(result, report)}" if analyze else ""
+    return f"{plan.explain()}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
+
+
+def _ran(result: DataFrame, report: Report) -> str:
+    """What a run gave, line by line."""
+    began = time.perf_counter()
+    found = {"rows of the answer": float(result.count()), "seconds in all": time.perf_counter() - began}
+    told = {} if report.counters is None else {LABELS.get(k, k): v for k, v in report.counters.told().items()}
+    return "\n".join(f"  {name:<21}{_number(n)}" for name, n in {**found, **told}.items())
+
+
+def _number(n: float) -> str:
+    return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.2f}"
 
 
 def metrics(result: DataFrame) -> dict[str, float]:

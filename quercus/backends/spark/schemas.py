@@ -1,4 +1,4 @@
-"""What goes in and what comes out: the columns of a DataFrame, checked before anything runs, and those of the answer."""
+"""What goes in and what comes out: the columns of a DataFrame, checked before a run, and those of the answer."""
 
 from __future__ import annotations
 

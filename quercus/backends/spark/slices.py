@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 from attrs import frozen
 from pyspark.sql import Column
@@ -36,7 +37,7 @@ class Slices:
         return (self.borders[i - 1] if i else None, self.borders[i] if i < len(self.borders) else None)
 
     def needing(self, at: Column, base: int = 0) -> Column:
-        """The slices that need an event, as an array of numbers from `base` up; of an event without a time, the first."""
+        """The slices that need an event, as an array; they are numbered from `base`. Without a time: the first."""
         if self.cells is not None:
             cell = slice_of(at, self.cells.borders) + f.lit(1)
             low, high = (f.element_at(f.array(*map(f.lit, k)), cell) for k in (self.cells.lows, self.cells.highs))
@@ -86,7 +87,7 @@ def borders_for(values: Sequence[int], count: int) -> tuple[int, ...]:
         return ()
     even = equal(values[0], values[-1], count)
     ends = [0, *(_below(values, b) for b in even), len(values)]
-    most = max(b - a for a, b in zip(ends, ends[1:], strict=False))
+    most = max(b - a for a, b in pairwise(ends))
     return even if most * count <= UNEVEN * len(values) else by_quantiles(values, count)
 
 

@@ -105,7 +105,7 @@ def run_task(
 
 
 def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
-    """The rows of the answer over some events: of all matches, or of those that have their anchor in a range of time."""
+    """The rows of the answer over some events: of all matches, or of those whose anchor lies in a range of time."""
     table = _decoded(m, table)
     schema = m.plan.schema
     if schema.order is not None:
@@ -184,7 +184,7 @@ def _check_ties(table: pa.Table, time_column: str) -> None:
     same = np.flatnonzero(at[1:] == at[:-1])
     if len(same):
         raise DataError(
-            f"column '{time_column}': several events have the time {at[same[0]]}, and this query needs them in an order: "
-            "give Schema(order=) the column that has it",
+            f"column '{time_column}': several events have the time {at[same[0]]}, and this query needs them in an "
+            "order: give Schema(order=) the column that has it",
             column=time_column,
         )
