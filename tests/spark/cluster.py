@@ -6,16 +6,18 @@ the cluster carries a mark in its environment, by which all of them are found an
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from socket import socket
+from types import MappingProxyType
 from typing import TypeVar
 from uuid import uuid4
 
@@ -70,14 +72,16 @@ class Cluster:
         settings = {
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),
-            "spark.driver.memory": "768m",
             "spark.sql.shuffle.partitions": "3",
             "spark.ui.enabled": "false",
         }
         named = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         what = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
         server = self._launch(
-            "connect", "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *named, *what, python=python
+            "connect",
+            "org.apache.spark.deploy.SparkSubmit",
+            *("--master", "local[2]", *named, *what),
+            environment={"PYSPARK_PYTHON": str(python), "SPARK_DAEMON_MEMORY": "768m"},
         )
         self.workers.append(server)
         log = self.place / "connect.log"
@@ -116,25 +120,28 @@ class Cluster:
             if child is not None:
                 child.wait()
 
-    def _launch(self, name: str, what: str, *arguments: str, python: Path | None = None) -> subprocess.Popen[bytes]:
+    def _launch(
+        self, name: str, what: str, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> subprocess.Popen[bytes]:
         home = spark_home()
         kept = {k: v for k, v in os.environ.items() if k in {"PATH", "JAVA_HOME", "HOME", "LANG"}}
-        environment = kept | {
+        given = kept | {
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
             MARK: self.mark,
-            **({} if python is None else {"PYSPARK_PYTHON": str(python)}),
+            **environment,
         }
         with (self.place / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
                 [str(home / "bin" / "spark-class"), what, *arguments],
                 cwd=self.place,
-                env=environment,
+                env=given,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_die_with_the_tests,
             )
 
 
@@ -185,6 +192,11 @@ def wait_for(said: Callable[[], T | None], what: str, seconds: float = PATIENCE)
         assert time.monotonic() < end, f"waited {seconds:.0f} s for {what}"
         time.sleep(0.05)
     return found
+
+
+def _die_with_the_tests() -> None:
+    """For a process that is about to start: should ours be killed, it is killed too (Linux: PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _read(pid: int, name: str) -> str:

@@ -1,7 +1,8 @@
-"""Start Spark's JVM without the one line that no setting of Spark or Java keeps it from printing.
+"""Start Spark's JVM without the few lines that no setting of Spark or Java keeps it from printing.
 
-Spark asks Java for a module that is still an incubator, and Java says so on stderr before anything of Spark runs. So
-stderr of the JVM comes through this process, which passes on all of it but that line.
+Spark asks Java for a module that is still an incubator, and Java says so on stderr before anything of Spark runs. And
+the workers of a stream with state say in every batch that they begin and end. So stderr of the JVM comes through this
+process, which passes on all of it but those lines.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from threading import Thread
 
-NOISE = b"WARNING: Using incubator modules: jdk.incubator.vector"
+NOISE = (
+    b"WARNING: Using incubator modules: jdk.incubator.vector",
+    b"Streaming TransformWithStateInPandas Python worker ",
+)
 
 
 def start_context(settings: Mapping[str, str]) -> None:
@@ -34,7 +38,9 @@ def start_context(settings: Mapping[str, str]) -> None:
 def pass_on(reading: int, writing: int) -> None:
     """Copy lines until there are no more; to the end even if nobody takes them, or the JVM would wait for ever."""
     with os.fdopen(reading, "rb") as lines:
+        dropped = False
         for line in lines:
-            if not line.startswith(NOISE):
+            dropped = line.startswith(NOISE) or (dropped and not line.strip())  # some have an empty line after them
+            if not dropped:
                 with suppress(OSError):
                     os.write(writing, line)
