@@ -14,6 +14,7 @@ from threading import Thread
 
 NOISE = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
+    b"Starting Streaming TransformWithStateInPandas Python worker",
     b"Streaming TransformWithStateInPandas Python worker ",
 )
 
