@@ -97,6 +97,18 @@ class Found:
 
 
 @frozen(eq=False)
+class Prepared:
+    """A step that is not yet for good: what it found, and all that it takes to go on from there, or back."""
+
+    events: pa.Table | pa.RecordBatch | None
+    count: int
+    rows: Index | int
+    clock: int
+    groups: list[Group] | None
+    found: Found
+
+
+@frozen(eq=False)
 class Totalled:
     """What a step added to the totals of AGG, without matches; and what they could be listed from."""
 
@@ -213,8 +225,69 @@ class Engine:
         self, events: pa.Table | pa.RecordBatch | None, ts: Index, rows: Index | int, clock: int, limits: Limits
     ) -> Found | Totalled:
         """Take in events in order, if any, move the clock, and give what is decided. An error changes nothing."""
+        return self.commit(self.prepare(events, ts, rows, clock, limits))
+
+    def prepare(
+        self, events: pa.Table | pa.RecordBatch | None, ts: Index, rows: Index | int, clock: int, limits: Limits
+    ) -> Prepared:
+        """The first half of a step: events are taken in and searched. `commit` or `revoke` comes next."""
+        self._catch_up()
         n = len(ts)
-        return self._step(events, n, rows, clock, limits, lambda: self._feed(events, ts, self.place) if n else None)
+        place = self.place + n
+        parts: list[Part] = []
+        groups: list[Group] | None = None
+        try:
+            if n:
+                assert events is not None
+                self._feed(events, ts, self.place)
+            if self.live is not None:
+                groups = self.live.totals(self.keys.values if self.keyed else [], clock, place, limits)
+                self.check_groups(groups)
+            else:
+                before = (self.clock, self.place, self.place)
+                parts = self._search(before, (clock, END if clock == END else place, place), limits)
+            if limits.max_state_bytes is not None and clock != END:
+                self._check_state(limits, events, clock, place)
+        except BaseException:
+            self.revoke()
+            raise
+        return Prepared(events, n, rows, clock, groups, Found(parts, self, ()))
+
+    def revoke(self) -> None:
+        """Take back what was prepared."""
+        self._fed = None
+        self.matcher.undo()
+        if self.live is not None:
+            self.live.undo()
+            self.live.let_go(self.keys.new)
+        self.keys.undo()
+
+    def commit(self, made: Prepared) -> Found | Totalled:
+        """The second half of a step: what was prepared is for good, and what no later match can see goes."""
+        self.keys.keep()
+        if self.live is not None:
+            self.live.commit()
+        before, pieces, piece, numbered = (
+            (self.clock, self.place),
+            tuple(self.history.pieces),
+            None,
+            self.numbered.chunks,
+        )
+        if made.count:
+            piece = Piece(made.events, self.place, None, made.rows, made.clock)
+            self.history.add(piece)
+        positions = None if self._fed is None else self._fed[1]
+        self._number()
+        self.course.clock, self.course.place = made.clock, self.place + made.count
+        if made.groups is not None:
+            self._purge()
+            return Totalled(made.groups, pieces, piece, before, numbered, positions)
+        found = made.found
+        found.pieces = tuple(self.history.pieces)
+        if self.remembers:
+            found.bound = self._once(found.places())
+        self._purge()
+        return found
 
     def inlet(self, schema: pa.Schema) -> match.Inlet | None:
         """What takes in record batches of a schema as they are, if anything can."""
@@ -291,57 +364,6 @@ class Engine:
     def found_by(self, raw: match.Raw) -> Found:
         """What an inlet found."""
         return Found([Part(self.found[0], *raw.take())], self, raw.pieces)
-
-    def _step(
-        self,
-        events: pa.Table | pa.RecordBatch | None,
-        n: int,
-        rows: Index | int,
-        clock: int,
-        limits: Limits,
-        feed: Callable[[], None] | None,
-    ) -> Found | Totalled:
-        self._catch_up()
-        place = self.place + n
-        parts: list[Part] = []
-        groups: list[Group] | None = None
-        try:
-            if feed is not None:
-                feed()
-            before = (self.clock, self.place, self.place)
-            if self.live is not None:
-                groups = self.live.totals(self.keys.values if self.keyed else [], clock, place, limits)
-                self.check_groups(groups)
-            else:
-                parts = self._search(before, (clock, END if clock == END else place, place), limits)
-            if limits.max_state_bytes is not None and clock != END:
-                self._check_state(limits, events, clock, place)
-        except BaseException:
-            self._fed = None
-            self.matcher.undo()
-            if self.live is not None:
-                self.live.undo()
-                self.live.let_go(self.keys.new)
-            self.keys.undo()
-            raise
-        self.keys.keep()
-        if self.live is not None:
-            self.live.commit()
-        pieces, piece, numbered = tuple(self.history.pieces), None, self.numbered.chunks
-        if n:
-            piece = Piece(events, self.place, None, rows, clock)
-            self.history.add(piece)
-        positions = None if self._fed is None else self._fed[1]
-        self._number()
-        self.course.clock, self.course.place = clock, place
-        if groups is not None:
-            self._purge()
-            return Totalled(groups, pieces, piece, before[:2], numbered, positions)
-        found = Found(parts, self, tuple(self.history.pieces))
-        if self.remembers:
-            found.bound = self._once(found.places())
-        self._purge()
-        return found
 
     def _feed_of(self, schema: pa.Schema) -> match.Feed | None:
         """What routes record batches of a schema, if they need no other look."""

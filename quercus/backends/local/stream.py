@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +12,18 @@ from quercus.adapt import Adapt, Switch
 from quercus.backends.base import Limits
 from quercus.backends.local import kept_views, snapshot
 from quercus.backends.local.adaptive import Adapter, explain_stream
-from quercus.backends.local.conform import conforms
-from quercus.backends.local.delay import Waiting, duration, gathered
+from quercus.backends.local.delay import gathered
 from quercus.backends.local.history import concatenated, taken
 from quercus.backends.local.incremental import BEGIN, END, Engine, Found, Totalled
 from quercus.backends.local.inputs import as_table
+from quercus.backends.local.intake import Intake
 from quercus.backends.local.moments import next_moment
 from quercus.backends.local.orders import Orders
 from quercus.backends.local.relisted import Relisted
 from quercus.backends.local.specs import Index
 from quercus.backends.local.totals import Totals
 from quercus.backends.local.values import combined, raw
-from quercus.errors import DataError, OutOfOrder
+from quercus.errors import DataError
 from quercus.kernels import group, match
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -34,7 +32,7 @@ NEVER = END  # events pushed before which nothing is looked at
 _NONE = np.empty(0, np.int64)
 
 
-class Stream:
+class Stream(Intake[Matches]):
     """A stream that a plan watches. Each push gives the matches that are now decided; every match comes out once.
 
     >>> import quercus as qc
@@ -59,22 +57,22 @@ class Stream:
         adapt: bool | Adapt = True,
     ) -> None:
         """`columns`: the attributes that events have; None: all of the schema's."""
-        if late not in ("error", "drop"):
-            raise DataError(f"late={late!r}: choose 'error' or 'drop'")
         if not isinstance(adapt, bool | Adapt):
             raise DataError(f"adapt={adapt!r}: choose True, False or a quercus.Adapt")
-        self.plan, self.limits, self.late = plan, limits or Limits(), late
-        self.dropped = 0  # events that came too late
-        self._delay = duration(max_delay, plan.schema)
-        self._columns = columns
+        self.plan = plan
         self._engine = Engine(plan, columns)
+        super().__init__(
+            plan.schema,
+            self._engine.columns_kept,
+            max_delay=max_delay,
+            late=late,
+            limits=limits,
+            columns=columns,
+        )
         self._totals = Totals(plan.query, plan.schema) if plan.query.aggregates else None
         if self._totals is not None:
             self._engine.check_groups = self._totals.check
             self._engine.bytes_of_groups = lambda: 0 if self._totals is None else self._totals.bytes
-        self._names = self._engine.columns_kept
-        self._waiting = Waiting(self._names)
-        self._conforming: pa.Schema | None = None  # the last schema of a table that needs no conversion
         self._direct = not self._delay and self._totals is None
         self._counts = not self._delay and self._totals is not None
         self._course = self._engine.course
@@ -83,8 +81,6 @@ class Stream:
         self._adapter: Adapter | None = None
         self._look_at = NEVER
         self._adapted([])
-        self._final: Matches | None = None
-        self._closed = False
 
     @property
     def _rows(self) -> int:
@@ -99,9 +95,17 @@ class Stream:
     # ---- events
 
     @property
-    def clock(self) -> int | None:
-        """The time up to which everything has been looked at, in the unit of the time column; None at the start."""
-        return None if self._engine.clock == BEGIN else self._engine.clock
+    def _clock(self) -> int:
+        return self._engine.clock
+
+    def _went(self, seen: int, rows: int) -> None:
+        self._course.seen, self._course.rows = seen, rows
+
+    def _waits(self, size: int) -> None:
+        self._engine.waiting = size
+
+    def _ended(self) -> None:
+        self._inlet = None
 
     @property
     def next_moment(self) -> int | None:
@@ -118,6 +122,7 @@ class Stream:
         if self._course.rows >= self._look_at:
             self._look()
         if until is not None:
+            self._check_open()
             return self._push_until(events, until)
         if self._inlet is not None:
             found = self._inlet.push(events, self._engine, self.limits)
@@ -157,130 +162,7 @@ class Stream:
             counted = self._quick_totals(events)
             if counted is not None:
                 return counted
-        table = self._table(events)
-        if isinstance(events, Mapping):  # arrays that are not ours, and may change
-            table = table.take(pa.array(np.arange(len(table))))
-        ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
-        self._check_times(ts)
-        if not self._delay and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
-            seen = int(ts[-1]) if len(ts) else self._seen
-            found = self._step(table, ts, self._rows, seen)
-            self._course.seen, self._course.rows = seen, self._rows + len(ts)
-            return found
-        return self._reordered(table, ts)
-
-    def _push_until(self, events: Any, until: int) -> Matches:
-        self._check_open()
-        self._check_clock(until)
-        table = self._table(events)
-        ts = raw(combined(table.column(self.plan.schema.time)).view(pa.int64()), np.int64)
-        self._check_times(ts)
-        if self._delay or not group.is_sorted(ts) or (len(ts) and ts[0] < self._seen):
-            return self._reordered(table, ts, until)
-        clock = max(self._seen, until, int(ts[-1]) if len(ts) else BEGIN)
-        found = self._step(table, ts, self._rows, clock)
-        self._course.seen, self._course.rows = clock, self._rows + len(ts)
-        return found
-
-    def _table(self, events: Any) -> pa.Table:
-        """The events as the schema has them; columns that are so already are taken as they come."""
-        schema = self.plan.schema
-        if isinstance(events, RecordBatch):
-            events = Table.from_batches([events])
-        if isinstance(events, Table) and events.num_rows:
-            if self._conforming is None or not events.schema.equals(self._conforming):
-                self._conforming = events.schema if conforms(events.schema, schema, self._columns) else None
-            if self._conforming is not None and not events.column(schema.time).null_count:
-                return events
-        return as_table(events, schema, self._columns)
-
-    def advance(self, ts: int) -> Matches:
-        """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
-        self._check_open()
-        self._check_clock(ts)
-        return self._released(max(self._seen, ts + self._delay), self._rows, None)
-
-    def close(self) -> Matches:
-        """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
-        if not self._closed:
-            pieces, ts, rows = self._waiting.release(END)
-            table = gathered(pieces, rows, self._names) if len(ts) else None
-            self._final = self._step(table, ts, rows, END)
-            self._closed, self._inlet = True, None
-        return self.final
-
-    @property
-    def final(self) -> Matches:
-        """What was held back until the stream was closed."""
-        if self._final is None:
-            raise DataError("the stream was left on an error" if self._closed else "the stream is open: close it first")
-        return self._final
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        self._closed, self._inlet = True, None
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise DataError("the stream is closed: open another one, or restore a snapshot")
-
-    def _check_clock(self, ts: object) -> None:
-        if type(ts) is not int or not BEGIN < ts < END - self._delay:
-            raise DataError(f"the clock cannot be {ts!r}: give an integer, a time in the unit of the time column")
-
-    def _check_times(self, ts: Index) -> None:
-        for end in (BEGIN, END):
-            if len(ts) and (ts == end).any():
-                row = self._rows + int(np.argmax(ts == end))
-                time = self.plan.schema.time
-                raise DataError(f"column '{time}', row {row}: {end} is no time", column=time, row=row)
-
-    # ---- order
-
-    def _reordered(self, table: pa.Table, ts: Index, until: int = BEGIN) -> Matches:
-        rows = np.arange(self._rows, self._rows + len(ts))
-        seen = np.maximum.accumulate(np.r_[self._seen, ts])
-        limit = np.where(seen > BEGIN + self._delay, seen - self._delay, BEGIN)
-        late = ts < np.maximum(limit[:-1], self._engine.clock)
-        dropped = int(late.sum())
-        if dropped and self.late == "error":
-            row = int(np.argmax(late))
-            raise OutOfOrder(
-                f"column '{self.plan.schema.time}', row {self._rows + row}: {ts[row]} comes after {limit[row]}"
-                + (f" with max_delay {self._delay}" if self._delay else "")
-                + ": sort the events, allow a longer max_delay, or drop late ones with late='drop'",
-                column=self.plan.schema.time,
-                row=self._rows + row,
-            )
-        if dropped:
-            table, ts, rows = table.filter(pa.array(~late)), ts[~late], rows[~late]
-        last = int(seen[-1]) if until == BEGIN else max(int(seen[-1]), until + self._delay)
-        found = self._released(last, self._rows + len(late), (table, ts, rows))
-        self.dropped += dropped
-        return found
-
-    def _released(self, seen: int, pushed: int, new: tuple[pa.Table, Index, Index] | None) -> Matches:
-        """Let the events whose turn has come go through."""
-        kept = self._waiting
-        if new is not None or kept:
-            self._waiting = kept.copy()
-            if new is not None:
-                self._waiting.add(*new)
-        clock = max(self._engine.clock, seen - self._delay) if seen > BEGIN + self._delay else self._engine.clock
-        try:
-            pieces, ts, rows = self._waiting.release(clock)
-            if self.limits.max_state_bytes is not None:
-                self._engine.waiting = sum(p.events.nbytes for p in self._waiting.events.pieces)
-            found = self._step(gathered(pieces, rows, self._names) if len(ts) else None, ts, rows, clock)
-        except BaseException:
-            self._waiting = kept
-            raise
-        self._course.seen, self._course.rows = seen, pushed
-        return found
+        return super()._push(events)
 
     # ---- matches
 
