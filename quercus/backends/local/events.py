@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -53,12 +53,12 @@ class Events:
 
         Requests may share an array: do not write into them.
         """
-        names = list(dict.fromkeys(n for request in wanted for n in request))
+        merged: dict[tuple[str, ...], Positions] = dict(self._cache.get("routed", {}))
+        names = list(dict.fromkeys(n for request in wanted if request not in merged for n in request))
         found: dict[str, Positions] = {}
         for first in range(0, len(names), _MOST_NAMES):
             part = names[first : first + _MOST_NAMES]
             found.update(zip(part, self._positions(part), strict=True))
-        merged: dict[tuple[str, ...], Positions] = {}
         for request in wanted:
             if request not in merged:
                 parts = [found[n] for n in dict.fromkeys(request) if len(found[n])]
@@ -67,6 +67,10 @@ class Events:
                 else:
                     merged[request] = parts[0] if parts else np.empty(0, np.int64)
         return [merged[request] for request in wanted]
+
+    def keep_routed(self, found: Mapping[tuple[str, ...], Positions]) -> None:
+        """Answers to requests that were routed before, for whoever makes them again."""
+        self._once("routed", dict).update(found)
 
     def values(self, attr: str, positions: Positions) -> Values:
         """The values of an attribute, `ts` and `type` included, at some positions."""

@@ -97,8 +97,9 @@ def find(
     threads: int = 1,
     joins: list[Measured] | None = None,
     trace: Trace | None = None,
+    numbered: bool = True,
 ) -> list[Bound]:
-    """The bound rows of all matches in a loaded stream.
+    """The bound rows of all matches in a loaded stream; unless `numbered`, its positions instead of rows of the input.
 
     Exact operation counts are added to `counters`; what each join of each alternative did, to `joins`; a `trace` is
     told of every stage.
@@ -158,7 +159,8 @@ def find(
                 trace.ran(flat, number, before - left, matchers)
         if trace is not None:
             trace.data = data
-    found = combine(plan.query, parts, stream, distinct=repeats(tree.root), ordered=ordered, single=single)
+    rows_of = stream if numbered else None
+    found = combine(plan.query, parts, rows_of, distinct=repeats(tree.root), ordered=ordered, single=single)
     lap("order")
     return found
 
@@ -193,11 +195,7 @@ def check(status: int, spec: FlatSpec, limits: Limits) -> None:
     if status == match.TOO_MANY:
         raise too_many(what, limits)
     if status == match.TOO_LONG:
-        raise LimitExceeded(
-            f"not done after {limits.max_seconds} s: raise Limits(max_seconds=)",
-            limit="max_seconds",
-            value=limits.max_seconds,
-        )
+        raise too_long(limits)
     if status == match.TOO_LARGE:
         raise LimitExceeded(
             f"the sets of ({what}) could share more than {match.MAX_CLIQUE:,} events in one match: tighten WITHIN",
@@ -215,6 +213,14 @@ def too_many(what: str, limits: Limits) -> LimitExceeded:
         "or raise Limits(max_matches=)",
         limit="max_matches",
         value=limits.max_matches,
+    )
+
+
+def too_long(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(
+        f"not done after {limits.max_seconds} s: raise Limits(max_seconds=)",
+        limit="max_seconds",
+        value=limits.max_seconds,
     )
 
 

@@ -1,0 +1,188 @@
+"""A cube over a stream that is at hand as a whole: routed once, one query after the other (E-Cube, Fig. 6)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import evolve
+
+from quercus.backends.base import Limits
+from quercus.backends.local.cube.actions import Results, Worker, equalities
+from quercus.backends.local.cube.held import Held, Listed, nothing
+from quercus.backends.local.cube.lanes import Lanes
+from quercus.backends.local.cube.result import CubeResult, HeldMatches
+from quercus.backends.local.cube.stacks import Stacks
+from quercus.backends.local.events import Events, load
+from quercus.backends.local.outputs import Bound
+from quercus.backends.local.run import Later, find, needed, too_long, too_many
+from quercus.errors import LimitExceeded
+from quercus.ir import pattern as p
+from quercus.ir import tree as t
+from quercus.ir import workload as w
+from quercus.plan import Plan
+from quercus.result import Matches
+
+Order = Callable[[Mapping[tuple[str, ...], int], int, float], w.Ordering]
+
+
+def run_cube(plans: Mapping[str, Plan], order: Order, events: object, limits: Limits, threads: int = 1) -> CubeResult:
+    """All matches of all queries, each as `plan.run` gives them.
+
+    `order` is asked once, when the events are routed: with the number of events of each leaf's types, of all events,
+    and the time between the first and the last.
+    """
+    schema = next(iter(plans.values())).schema
+    wanted = [needed(plan) for plan in plans.values()]
+    some = None if any(c is None for c in wanted) else frozenset().union(*(c for c in wanted if c is not None))
+    stream = load(events, schema, some if isinstance(events, str | Path) else None, threads)
+    return Cube(plans, stream, limits, threads).run(order)
+
+
+class Cube:
+    """One run of a cube."""
+
+    def __init__(self, plans: Mapping[str, Plan], stream: Events, limits: Limits, threads: int) -> None:
+        self.plans, self.stream, self.limits, self.threads = plans, stream, limits, threads
+        self.end = None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
+        self.stacks = Stacks(stream, [accepts for plan in plans.values() for accepts in leaves(plan.tree)])
+        self.lanes: dict[tuple[str, ...], Lanes] = {}
+
+    def run(self, order: Order) -> CubeResult:
+        asked = {a for plan in self.plans.values() for a in leaves(plan.tree)}
+        counts = {a: len(self.stacks.positions(a)) for a in asked}
+        counts |= {tuple(sorted(a)): n for a, n in counts.items()}
+        span = float(self.stream.ts[-1] - self.stream.ts[0]) if len(self.stream) else 0.0
+        ordering = order(counts, len(self.stream), span)
+        users = Counter(c.source for c in ordering.cuboids if c.source is not None)
+        found: dict[str, Matches] = {}
+        sizes: dict[str, int] = {}
+        held: dict[str, Results] = {}
+        for c in ordering.cuboids:
+            self.check_time()
+            plan = self.plans[c.name]
+            if c.source is None:
+                found[c.name], results = self.alone(plan, reused=bool(users[c.name]))
+            else:
+                results = self.reused(plan, held[c.source], c.actions)
+                found[c.name] = Matches.of_stream(plan.schema, plan.query, HeldMatches(plan, self.stream, results.held))
+                users[c.source] -= 1
+                if not users[c.source]:  # whoever still needs its columns has them
+                    del held[c.source]
+            if results is not None:
+                sizes[c.name] = len(results.held)
+                if users[c.name]:
+                    held[c.name] = results
+            else:
+                sizes[c.name] = -1 if plan.query.aggregates else len(found[c.name])
+        return CubeResult({name: found[name] for name in self.plans}, ordering, sizes)
+
+    def alone(self, plan: Plan, *, reused: bool) -> tuple[Matches, Results | None]:
+        """A query that the engine computes; its results, if others are computed from them."""
+        running = plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
+        if running and not reused:
+            from quercus.backends.local.running import Costly, run_totals
+
+            later = Later(plan, self.stream, self.limits, self.threads)
+            with suppress(Costly), self.in_time() as left:
+                return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left)), None
+        bound = self.found(plan)
+        if not reused:
+            rows = [b.numbered(self.stream.rows) for b in bound]
+            return Matches(self.stream.table, plan.schema, plan.query, rows), None
+        results = _held(plan, bound)
+        return Matches.of_stream(plan.schema, plan.query, HeldMatches(plan, self.stream, results.held)), results
+
+    def reused(self, plan: Plan, source: Results, actions: tuple[w.Action, ...]) -> Results:
+        """A query's results from those of another."""
+        names = tuple(v.var for v in plan.query.variables)
+        if not len(source.held) and not any(isinstance(a, w.Add) for a in actions):
+            return Results(nothing(len(names)), names)  # E-Cube, 5.1: what is stricter fails as well
+        found = self.worker(plan).run(source, actions)
+        if found.names != names:
+            raise AssertionError(f"the actions bind {found.names}, the query {names}")
+        return found
+
+    def worker(self, plan: Plan) -> Worker:
+        partition = plan.tree.partition_by
+        if partition not in self.lanes:
+            self.lanes[partition] = Lanes(self.stream, self.stacks, partition)
+
+        def delta(d: w.Delta) -> Results:
+            own = plan.with_query(d.query, plan.schema)
+            if d.accepts:
+                tree = evolve(own.tree, root=_accepting(own.tree.root, dict(d.accepts)))
+                own = evolve(own, tree=tree, arranged=None, options=evolve(own.options, shape=tree.shape))
+            for accepts in leaves(own.tree):
+                self.stacks.positions(accepts)
+            return _held(own, self.found(own))
+
+        def spent(held: Held) -> None:
+            self.check_time()
+            if len(held) > self.limits.max_matches:
+                raise too_many(", ".join(v.var for v in plan.query.variables), self.limits)
+
+        return Worker(self.lanes[partition], delta, spent)
+
+    def found(self, plan: Plan) -> list[Bound]:
+        """What the engine finds, as positions."""
+        with self.in_time() as left:
+            return find(plan, self.stream, left, threads=self.threads, numbered=False)
+
+    @contextmanager
+    def in_time(self) -> Iterator[Limits]:
+        """The limits of what is still to come; who passes them is told those of the whole run."""
+        try:
+            seconds = None if self.end is None else max(self.end - time.monotonic(), 0.0)
+            yield evolve(self.limits, max_seconds=seconds)
+        except LimitExceeded as e:
+            raise (too_long(self.limits) if e.limit == "max_seconds" else e) from None
+
+    def check_time(self) -> None:
+        if self.end is not None and time.monotonic() > self.end:
+            raise too_long(self.limits)
+
+
+def leaves(tree: t.Tree) -> list[tuple[str, ...]]:
+    """The types of all leaves of a plan, negated ones too."""
+    return list(dict.fromkeys(n.accepts for n in t.walk(tree.root) if isinstance(n, t.Buffer)))
+
+
+def _held(plan: Plan, bound: Iterable[Bound]) -> Results:
+    """What the engine found, as results for others."""
+    bound = list(bound)
+    if any(not isinstance(v, p.Leaf) for v in plan.query.variables):
+        raise AssertionError(f"the results of {plan.text!r} have sets: nothing can be computed from them")
+    return Results(Listed([b.held for b in bound]), tuple(b.var for b in bound), equalities(plan.query.where))
+
+
+def _accepting(n: t.Node, accepts: Mapping[str, tuple[str, ...]]) -> t.Node:
+    """The tree with other types for some variables."""
+    match n:
+        case t.Buffer():
+            return evolve(n, accepts=accepts.get(n.var, n.accepts))
+        case t.Join():
+            return evolve(n, left=_accepting(n.left, accepts), right=_accepting(n.right, accepts))
+        case t.Union():
+            return evolve(n, branches=tuple(_accepting(b, accepts) for b in n.branches))
+        case t.Stack():
+            steps = (
+                evolve(
+                    s,
+                    component=_accepting(s.component, accepts),
+                    negations=tuple(evolve(g, body=_accepting(g.body, accepts)) for g in s.negations),
+                )
+                for s in n.steps
+            )
+            return evolve(n, steps=tuple(steps))
+        case t.Reject():
+            negation = evolve(n.negation, body=_accepting(n.negation.body, accepts))
+            return evolve(n, source=_accepting(n.source, accepts), negation=negation)
+        case t.Test() | t.Combine() | t.Nest():
+            return evolve(n, source=_accepting(n.source, accepts))
+        case t.Empty():
+            return n
+    raise AssertionError(n)

@@ -1,0 +1,51 @@
+"""What a cube found: the matches of each of its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from quercus.backends.local.cube.held import Held
+from quercus.backends.local.events import Events
+from quercus.backends.local.outputs import Answer, Bound
+from quercus.ir.workload import Ordering
+from quercus.plan import Plan
+from quercus.result import Matches
+
+
+@frozen(eq=False)
+class CubeResult(Mapping[str, Matches]):
+    """The matches of each query by its name, in the order of the cube's queries."""
+
+    matches: Mapping[str, Matches]
+    ordering: Ordering
+    sizes: Mapping[str, int]  # how many matches each query has; of one that was totalled without listing, -1
+
+    def __getitem__(self, name: str) -> Matches:
+        return self.matches[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.matches)
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+
+@frozen(eq=False)
+class HeldMatches:
+    """Held results as the matches of a query: listed when they are asked for."""
+
+    plan: Plan
+    stream: Events
+    held: Held
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def answer(self) -> Answer:
+        return Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in self.numbered()})
+
+    def numbered(self) -> tuple[Bound, ...]:
+        named = enumerate(self.plan.query.variables)
+        return tuple(Bound(v.var, False, self.held.column(i)).numbered(self.stream.rows) for i, v in named)
