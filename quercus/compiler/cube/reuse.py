@@ -16,7 +16,7 @@ from attrs import frozen
 from quercus.compiler.cube.conditions import Known
 from quercus.compiler.cube.refine import embeddings, is_coarser, kind_of
 from quercus.compiler.cube.sequences import conditions, gaps, with_conditions
-from quercus.compiler.cube.steps import Extent, NotSound, Step, Trail, uncovered
+from quercus.compiler.cube.steps import NotSound, Step, Trail, uncovered
 from quercus.ir import expr as x
 from quercus.ir import text
 from quercus.ir.workload import Action, Case, Kind, Part, Sequence
@@ -26,8 +26,8 @@ MOST_EMBEDDINGS = 8  # of one query in another, where types stand in it more tha
 DOWN: Mapping[Kind, Case] = {"pattern": "5.1", "concept": "5.2", "both": "5.3", "same": "same"}
 UP: Mapping[Kind, Case] = {"pattern": "5.4", "concept": "5.5", "both": "5.6"}
 # From the special to the general query, in turn: which query lies between is for the cost to say (equation 11).
-Part_ = Literal["concepts", "runs", "negations"]
-ORDERS: tuple[tuple[Part_, ...], ...] = (
+Change = Literal["concepts", "runs", "negations"]
+ORDERS: tuple[tuple[Change, ...], ...] = (
     ("concepts", "runs", "negations"),
     ("concepts", "negations", "runs"),
     ("runs", "negations", "concepts"),
@@ -35,12 +35,11 @@ ORDERS: tuple[tuple[Part_, ...], ...] = (
 )
 
 
-@frozen
+@frozen(eq=False)
 class Way:
     """One way from the results of a source to those of a query."""
 
     case: Case
-    start: Extent
     steps: tuple[Step, ...]
 
     @property
@@ -49,14 +48,14 @@ class Way:
 
 
 def ways(source: Sequence, query: Sequence, schema: Schema) -> tuple[Way, ...] | str:
-    """The ways to compute a query from the results of another one, or why there is none."""
+    """The ways to compute a query from the results of another one, or why there is none; "": they are not alike."""
     kind = kind_of(source, query)
     if kind is not None:
         found = _tried(_from_general(source, query, schema, kind, f) for f in _places(source, query))
         return _first(found)
     kind = kind_of(query, source)
     if kind is None:
-        return "neither refines the other"
+        return ""
     found = _tried(w for f in _places(query, source) for w in _from_special(source, query, schema, kind, f))
     return _first(found)
 
@@ -105,7 +104,7 @@ def _from_general(source: Sequence, query: Sequence, schema: Schema, kind: Kind,
     except NotSound as e:
         return str(e)
     assert [(c.var, c.accepts) for c in trail.now.parts] == [(c.var, c.accepts) for c in query.parts]
-    return Way(DOWN[kind], Extent(source), tuple(trail.steps))
+    return Way(DOWN[kind], tuple(trail.steps))
 
 
 def _finish_from_general(trail: Trail, query: Sequence, places: tuple[int, ...]) -> None:
@@ -212,11 +211,21 @@ def _from_special(
         return
     more = tuple(c for c in conditions(trail.now) if not x.variables(c) <= own)
     trail.now = with_conditions(trail.now, (*conditions(query), *more))
-    for order in ORDERS:
-        yield _in_order(trail.copy(), source, query, kind, order)
+    needed = _changes(trail.now, query)
+    for order in dict.fromkeys(tuple(what for what in order if what in needed) for order in ORDERS):
+        yield _in_order(trail.copy(), query, kind, order)
 
 
-def _in_order(trail: Trail, source: Sequence, query: Sequence, kind: Kind, order: tuple[Part_, ...]) -> Way | str:
+def _changes(now: Sequence, query: Sequence) -> set[Change]:
+    """What has to be done to come from one to the other."""
+    there = {c.var: c.accepts for c in now.positive}
+    needed: set[Change] = {"negations"} if any(c.negated for c in (*now.parts, *query.parts)) else set()
+    if any(there[c.var] != c.accepts for c in query.positive):
+        needed.add("concepts")
+    return needed | {"runs"} if len(there) > len(query.positive) else needed
+
+
+def _in_order(trail: Trail, query: Sequence, kind: Kind, order: tuple[Change, ...]) -> Way | str:
     try:
         for what in order:
             if what == "concepts":
@@ -228,7 +237,7 @@ def _in_order(trail: Trail, source: Sequence, query: Sequence, kind: Kind, order
     except NotSound as e:
         return str(e)
     assert trail.now.parts == query.parts, (trail.now.parts, query.parts)
-    return Way(UP[kind], Extent(source), tuple(trail.steps))
+    return Way(UP[kind], tuple(trail.steps))
 
 
 def _widen(trail: Trail, query: Sequence) -> None:

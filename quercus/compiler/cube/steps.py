@@ -40,7 +40,7 @@ class NotSound(Exception):
     """A step that the results at hand do not allow: says why."""
 
 
-@frozen
+@frozen(eq=False)
 class Extent:
     """A set of results, for estimates: the matches of a sequence beside which a run of events is, or is not."""
 
@@ -49,7 +49,7 @@ class Extent:
     there: bool = True
 
 
-@frozen
+@frozen(eq=False)
 class DeltaSteps:
     """Where a delta begins, and what is done to it."""
 
@@ -57,12 +57,12 @@ class DeltaSteps:
     steps: tuple[Step, ...]
 
 
-@frozen
+@frozen(eq=False)
 class Step:
     """An action, what the results are after it, and the deltas that it adds."""
 
     action: Action
-    after: Extent
+    after: Extent | None  # None: of a query that is no sequence
     deltas: tuple[DeltaSteps, ...] = ()
 
 
