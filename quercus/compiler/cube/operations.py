@@ -36,7 +36,7 @@ def operated(plan: Plan, operation: Operation, changes: Iterable[Place] | Iterab
     """
     listed = _checked(operation, changes)
     q = plan.bound
-    parts = _components(q.pattern)
+    parts = components(q.pattern)
     if operation == "pattern_drill_down":
         made = _inserted(q, parts, listed, plan.schema)
     elif operation == "pattern_roll_up":
@@ -64,7 +64,7 @@ def _checked(operation: str, changes: object) -> list[tuple[str, ...]]:
     return [tuple(c) for c in listed]
 
 
-def _components(e: p.Pattern) -> list[p.Pattern]:
+def components(e: p.Pattern) -> list[p.Pattern]:
     """The components that positions count: of a SEQ, those of the SEQs in it as well."""
     e = p.unwrapped(e)
     if not isinstance(e, p.Seq):
@@ -76,7 +76,7 @@ def _components(e: p.Pattern) -> list[p.Pattern]:
     found: list[p.Pattern] = []
     for c in e.parts:
         inner = p.unwrapped(c)
-        found += _components(inner) if isinstance(inner, p.Seq) and inner.window is None else [inner]
+        found += components(inner) if isinstance(inner, p.Seq) and inner.window is None else [inner]
     return found
 
 
