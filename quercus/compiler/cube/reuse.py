@@ -15,7 +15,7 @@ from attrs import frozen
 
 from quercus.compiler.cube.conditions import Known
 from quercus.compiler.cube.refine import embeddings, is_coarser, kind_of
-from quercus.compiler.cube.sequences import conditions, gaps, with_conditions
+from quercus.compiler.cube.sequences import conditions, gaps, with_conditions, with_names
 from quercus.compiler.cube.steps import NotSound, Step, Trail, uncovered
 from quercus.ir import expr as x
 from quercus.ir import text
@@ -91,6 +91,7 @@ def _from_general(source: Sequence, query: Sequence, schema: Schema, kind: Kind,
     trail = Trail(source, schema)
     names = {c.var: query.positive[i].var for c, i in zip(source.positive, places, strict=True)}
     trail.rename(_fresh(names, source, query))
+    _call_alike(trail, query)
     known = conditions(query)
     more = _asks_more(trail.now, known)
     if more is not None:
@@ -197,6 +198,7 @@ def _from_special(
     trail = Trail(source, schema)
     names = {source.positive[i].var: c.var for c, i in zip(query.positive, places, strict=True)}
     trail.rename(_fresh(names, source, query))
+    _call_alike(trail, query)
     own = {c.var for c in query.positive}
     said = Known(conditions(query))
     for c in conditions(trail.now):
@@ -292,3 +294,20 @@ def _fresh(names: dict[str, str], source: Sequence, query: Sequence) -> dict[str
             full[c.var] = name
             taken.add(name)
     return full
+
+
+def _call_alike(trail: Trail, query: Sequence) -> None:
+    """Negated parts that the query has at the same place are called what it calls them."""
+    after = {c.var: i for i, c in enumerate(query.positive, 1)}
+    wanted, at = gaps(query), 0
+    names: dict[str, str] = {}
+    for c in trail.now.parts:
+        if not c.negated:
+            at = after.get(c.var, at)
+            continue
+        for d in wanted[at]:
+            alone = with_names(Sequence((c,), (), query.window), {c.var: d.var}).parts[0]
+            if alone == d and d.var not in names.values():
+                names[c.var] = d.var
+                break
+    trail.rename(names)

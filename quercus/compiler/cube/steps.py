@@ -147,6 +147,8 @@ class Trail:
         known = conditions(self.now)
         for part in wanted:
             there = gaps(self.now)[gap]
+            if part in there:
+                continue
             left = uncovered(part, there, known)
             if left:
                 self.forbid(evolve(part, accepts=left), gap)
