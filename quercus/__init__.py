@@ -21,6 +21,7 @@ from quercus.stats import Stats
 
 if TYPE_CHECKING:
     from quercus.compiler import compile
+    from quercus.cubes import Cube, CubeQuery, cube
     from quercus.plan import Alternative, Plan
 
 __version__ = "0.1.0"
@@ -28,6 +29,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Adapt",
     "Alternative",
+    "Cube",
+    "CubeQuery",
     "DataError",
     "LimitExceeded",
     "Limits",
@@ -38,9 +41,17 @@ __all__ = [
     "Stats",
     "backends",
     "compile",
+    "cube",
 ]
 
-_LATER = {"compile": "quercus.compiler", "Plan": "quercus.plan", "Alternative": "quercus.plan"}
+_LATER = {
+    "compile": "quercus.compiler",
+    "Plan": "quercus.plan",
+    "Alternative": "quercus.plan",
+    "cube": "quercus.cubes",
+    "Cube": "quercus.cubes",
+    "CubeQuery": "quercus.cubes",
+}
 
 
 def __getattr__(name: str) -> object:

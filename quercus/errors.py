@@ -68,6 +68,11 @@ CODES = {
     "E701": "a plan document that cannot be read",
     "E702": "an option of compile() that does not exist",
     "E703": "a feature that the backend does not have",
+    # cubes
+    "E801": "an operation that a query does not allow",
+    "E802": "a position at which something else stands",
+    "E803": "a concept that is not above or below another",
+    "E804": "a query of a cube that does not exist, or exists already",
 }
 
 

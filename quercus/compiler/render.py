@@ -52,10 +52,15 @@ def graph(plan: Plan) -> Digraph:
 
 def render(plan: Plan, path: Path) -> Path:
     """Write the picture; the suffix says in which format."""
+    return save(graph(plan), path)
+
+
+def save(drawing: Digraph, path: Path) -> Path:
+    """Write a drawing; the suffix says in which format."""
     kind_ = path.suffix.removeprefix(".").casefold()
     if kind_ not in FORMATS:
         raise RenderError(f"cannot draw '{path.name}': the name must end in {', '.join('.' + f for f in FORMATS)}")
-    source = graph(plan).source
+    source = drawing.source
     drawn = source.encode() if kind_ == "dot" else _draw(source, kind_)
     try:
         path.write_bytes(drawn)
@@ -65,7 +70,11 @@ def render(plan: Plan, path: Path) -> Path:
 
 
 def svg(plan: Plan) -> str:
-    return _draw(graph(plan).source, "svg").decode()
+    return svg_of(graph(plan))
+
+
+def svg_of(drawing: Digraph) -> str:
+    return _draw(drawing.source, "svg").decode()
 
 
 def _draw(source: str, kind_: str) -> bytes:
@@ -198,7 +207,7 @@ class _Drawing:
         for i, s in enumerate(n.steps[:-1]):
             tests = [f"on {predicates(s.equal, self.unit)}"] if s.equal else []
             tests += [predicates(s.where, self.unit)] if s.where else []
-            label = "<" + "<br/>".join(line for part in tests for line in _wrapped(part, 24)) + ">" if tests else ""
+            label = "<" + "<br/>".join(line for part in tests for line in wrapped(part, 24)) + ">" if tests else ""
             self.edge(
                 drawn[i + 1],
                 drawn[i],
@@ -244,15 +253,15 @@ def _title(tree: t.Tree) -> str:
 
 def _label(head: str, lines: list[str], estimate: t.Estimate | None) -> str:
     """An HTML-like label: a bold head, small lines, and the estimate in grey."""
-    parts = ["<br/>".join(f"<b>{line}</b>" for line in _wrapped(head, WRAP))]
-    parts += [f'<font point-size="9">{line}</font>' for text_ in lines for line in _wrapped(text_, WRAP)]
+    parts = ["<br/>".join(f"<b>{line}</b>" for line in wrapped(head, WRAP))]
+    parts += [f'<font point-size="9">{line}</font>' for text_ in lines for line in wrapped(text_, WRAP)]
     if estimate is not None:
         cost = f", cost {number(estimate.cost)}" if estimate.cost else ""
         parts.append(f'<font point-size="8" color="#777777">~{number(estimate.rows)} rows{cost}</font>')
     return "<" + "<br/>".join(parts) + ">"
 
 
-def _wrapped(line: str, width: int) -> list[str]:
+def wrapped(line: str, width: int) -> list[str]:
     return [escape(part) for part in _split(line, width)]
 
 
