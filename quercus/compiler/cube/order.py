@@ -12,7 +12,7 @@ from quercus.compiler.cube.chase import arborescence
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.reuse import Way
 from quercus.compiler.cube.workload import Workload
-from quercus.ir.workload import Cuboid, Ordering, Strategy
+from quercus.ir.workload import Cuboid, Ordering, Refinement, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("independent", "top_down", "bottom_up", "chase")
 
@@ -53,9 +53,14 @@ def _sources(w: Workload, strategy: Strategy, found: Prices) -> dict[str, str | 
         case "top_down":
             return _one_way(w, found, {(r.general, r.special) for r in w.refinements})
         case "bottom_up":
-            return _one_way(w, found, {(r.special, r.general) for r in w.refinements if r.kind != "same"})
+            return _one_way(w, found, {_upwards(r) for r in w.refinements})
         case "chase":
             return _chase(w, found)
+
+
+def _upwards(r: Refinement) -> tuple[str, str]:
+    """From the special query to the general one; with the same pattern, more conditions never lead to fewer."""
+    return (r.general, r.special) if r.kind == "same" else (r.special, r.general)
 
 
 def _one_way(w: Workload, found: Prices, allowed: set[tuple[str, str]]) -> dict[str, str | None]:
@@ -124,7 +129,7 @@ def _why_alone(name: str, w: Workload, strategy: Strategy, found: Prices) -> str
         cost, source = min(usable)
         if cost >= found.alone[name]:
             return f"cheaper than from {source}"
-        return f"others are computed from it: cheaper than this one from {source}"
+        return "others are computed from it"
     if strategy == "chase" and any(other == name for _, other in w.reusable):
         return "cheaper than from any other"
     why = [f"not from {source}: {reason}" for (source, other), reason in w.refused.items() if other == name]

@@ -57,17 +57,24 @@ def kind_of(general: Sequence, special: Sequence) -> Kind | None:
 
 
 def asks_less(general: Sequence, special: Sequence) -> bool:
-    """Of two with the same pattern: whether every match of `special` is one of `general`, by window and conditions."""
-    apart = with_names(special, {c.var: f"{i}s" for i, c in enumerate(special.parts)})
-    named = with_names(general, {c.var: f"{i}s" for i, c in enumerate(general.parts)})
-    known = Known(conditions(apart))
-    if not all(known.entails(c) for c in conditions(named)) or general.window.size < special.window.size:
+    """Whether a query that is coarser asks no more of its events than another, in some way to see them in it.
+
+    The paper's queries differ in nothing but types; here conditions and windows must agree with the order, too.
+    """
+    if general.window.size < special.window.size:
         return False
-    if general.window.size != special.window.size and any(c.negated for c in (named.parts[0], named.parts[-1])):
-        return False  # their scopes end at the window
-    for more, less in zip(apart.parts, named.parts, strict=True):
+    return any(_asks_less(general, special, at) for at in embeddings(general.parts, special.parts, is_coarser))
+
+
+def _asks_less(general: Sequence, special: Sequence, places: tuple[int, ...]) -> bool:
+    apart = with_names(special, {c.var: f"{i}s" for i, c in enumerate(special.parts)})
+    named = with_names(general, {c.var: f"{i}s" for c, i in zip(general.parts, places, strict=True)})
+    known = Known(conditions(apart))
+    if not all(known.entails(c) for c in conditions(named)):
+        return False
+    for less, i in zip(named.parts, places, strict=True):
         inside = Known((*conditions(apart), *asked_of(less)))
-        if more.negated and not all(inside.entails(c) for c in asked_of(more)):
+        if less.negated and not all(inside.entails(c) for c in asked_of(apart.parts[i])):
             return False
     return True
 
@@ -75,16 +82,26 @@ def asks_less(general: Sequence, special: Sequence) -> bool:
 def refinements(sequences: Mapping[str, Sequence]) -> tuple[Refinement, ...]:
     """All pairs of queries of which one refines the other, in the order of the workload.
 
-    Of queries that are the same but for their outputs the first counts as the general one.
+    Of queries that are the same but for names and outputs the first stands for all: the others refine it alone.
     """
-    found = []
+    found: list[Refinement] = []
+    first: dict[str, str] = {}  # of queries that are there again
     for one, other in combinations(sequences, 2):
-        for general, special in ((one, other), (other, one)):
-            kind = kind_of(sequences[general], sequences[special])
-            if kind is not None and (kind != "same" or asks_less(sequences[general], sequences[special])):
-                found.append(Refinement(general, special, kind))
-                break
-    return tuple(found)
+        if one in first or other in first:
+            continue
+        down, up = (_between(sequences[a], sequences[b]) for a, b in ((one, other), (other, one)))
+        if down is not None:
+            found.append(Refinement(one, other, down))
+            if up is not None:
+                first[other] = one
+        elif up is not None:
+            found.append(Refinement(other, one, up))
+    return tuple(r for r in found if not {r.general, r.special} & first.keys() or first.get(r.special) == r.general)
+
+
+def _between(general: Sequence, special: Sequence) -> Kind | None:
+    kind = kind_of(general, special)
+    return kind if kind is not None and asks_less(general, special) else None
 
 
 def reduced(found: tuple[Refinement, ...]) -> tuple[Refinement, ...]:

@@ -82,7 +82,8 @@ class Words:
     def event(self, part: Part) -> str:
         own = self.conditions(part.where)
         shown = self.types(part.accepts).removeprefix("of ")
-        return f"{shown} {part.var}" + (f" ({own})" if own else "") if shown != part.var else shown
+        named = "" if part.var == part.type else f" {part.var}"
+        return shown + named + (f" ({own})" if own else "")
 
     def place(self, action: Insert) -> str:
         before = self.variables[: action.place]

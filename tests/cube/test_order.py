@@ -1,0 +1,183 @@
+"""What a cube costs, and that Chase is the cheapest of all orderings by that measure."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import quercus as qc
+from quercus.compiler.cube.order import STRATEGIES, Prices, ordering, prices
+from quercus.compiler.cube.rates import Rates
+from quercus.compiler.cube.sizes import passing
+from quercus.compiler.cube.workload import Workload
+from quercus.ir.workload import Ordering
+from tests.cube.workloads import workload
+
+TYPES = ("DELL", "INTC", "MSFT", "QQQ", "FCF", "ROM", "EFC", "ANAT", "OREL")
+SECTORS = {"Computer": TYPES[:3], "Finance": TYPES[3:6], "Education": TYPES[6:]}
+SCHEMA = qc.Schema({"id": "int64"}, hierarchy={k: list(v) for k, v in SECTORS.items()}, time_unit="ms")
+
+
+def made(*patterns: str, within: str = "1 s") -> Workload:
+    plans = {f"q{i}": qc.compile(f"PATTERN SEQ({q}) WITHIN {within}", SCHEMA) for i, q in enumerate(patterns, 1)}
+    return Workload(plans, None)
+
+
+def counted(w: Workload, events: dict[str, int], span: float) -> Rates:
+    leaves = {c.accepts for s in w.sequences.values() if not isinstance(s, str) for c in s.parts}
+    counts = {types: sum(events.get(name, 0) for name in types) for types in leaves}
+    return Rates.of_run(counts, sum(events.values()), span)
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("within", ["1 s", "3 s", "45 EVENTS"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "DELL, QQQ, EFC",
+        "DELL, !INTC, QQQ",
+        "DELL, QQQ, !INTC, !MSFT, EFC",
+        "!Computer, QQQ, EFC",
+        "QQQ, EFC, !ROM",
+        "Computer, !FCF, Education",
+    ],
+)
+def test_estimates_are_near_what_a_run_finds(pattern: str, within: str) -> None:
+    r = np.random.default_rng(7)
+    n, span = 9_000, 200_000
+    types = np.array(TYPES)[r.integers(0, len(TYPES), n)]
+    events = pa.table({"ts": np.sort(r.integers(0, span, n)), "type": types, "id": np.zeros(n, np.int64)})
+    w = made(pattern, within=within)
+    rates = counted(w, {name: int((types == name).sum()) for name in TYPES}, span)
+    found = len(w.plans["q1"].run(events))
+    assert w.alone["q1"].rows(rates) == pytest.approx(found, rel=0.2), found
+
+
+def test_a_part_of_a_concept_is_what_the_rest_leaves() -> None:
+    rates = Rates.of_run({("A", "B", "X"): 100, ("A",): 30}, 500, 10.0)
+    assert rates.events(("B", "X")) == 70
+    assert rates.events(("A",)) == 30
+    assert rates.events(("A", "B", "X")) == 100
+    assert rates.events(("E",)) == 0
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 6])
+@pytest.mark.parametrize("often", [0.0, 0.3, 5.0, 13.9, 14.1, 60.0])
+def test_what_a_negation_lets_through(m: int, often: float) -> None:
+    """The mean of exp(-often * gap), where a gap is one of m parts of a window that is cut at random."""
+    gaps = (np.arange(400_000) + 0.5) / 400_000
+    weights = (m - 1) * (1 - gaps) ** (m - 2) if m > 1 else None
+    expected = np.exp(-often) if m == 1 else float(np.mean(weights * np.exp(-often * gaps)))
+    assert passing(often, m) == pytest.approx(expected, rel=2e-3, abs=1e-9)
+
+
+# Orderings ------------------------------------------------------------------------------------------------------------
+
+
+def cheapest(w: Workload, found: Prices) -> float:
+    """Over all choices of a source for every query that make no circle."""
+    names = list(w.plans)
+    options = [[None, *(s for s in names if (s, name) in found.reuse)] for name in names]
+    best = float("inf")
+    for choice in product(*options):
+        source = dict(zip(names, choice, strict=True))
+        if all(_ends(name, source) for name in names):
+            costs = (found.alone[n] if s is None else found.reuse[s, n][0] for n, s in source.items())
+            best = min(best, sum(costs))
+    return best
+
+
+def _ends(name: str, source: dict[str, str | None]) -> bool:
+    seen, at = set[str](), name
+    while (above := source[at]) is not None:
+        if above in seen or above == name:
+            return False
+        seen.add(above)
+        at = above
+    return True
+
+
+def is_sound(w: Workload, o: Ordering) -> bool:
+    """Each query once, after its source."""
+    done: set[str] = set()
+    for c in o.cuboids:
+        if c.source is not None and c.source not in done:
+            return False
+        done.add(c.name)
+    return done == set(w.plans) and len(o.cuboids) == len(w.plans)
+
+
+def test_chase_is_the_cheapest_of_all_orderings() -> None:
+    shared = 0
+    for seed in range(60):
+        sample, r = workload(seed, size=5), Random(seed)
+        w = Workload({n: qc.compile(q, sample.schema()) for n, q in sample.queries.items()}, None)
+        events = {t: r.choice([0, 10, 1_000, 20_000]) for t in "ABCDEXYZ"}
+        rates = counted(w, events, r.choice([50.0, 1e4, 1e6]))
+        found = prices(w, rates)
+        orders = {s: ordering(w, s, rates, found) for s in STRATEGIES}
+        assert all(is_sound(w, o) for o in orders.values())
+        assert orders["chase"].cost == pytest.approx(cheapest(w, found)), sample
+        assert ordering(w, "chase", rates).cost == pytest.approx(orders["chase"].cost)  # what costs too much left out
+        assert all(orders["chase"].cost <= o.cost * (1 + 1e-9) for o in orders.values())
+        shared += any(c.source is not None for c in orders["chase"].cuboids)
+    assert shared > 20
+
+
+def test_strategies_go_their_own_way() -> None:
+    w = made("Computer, Finance", "DELL, QQQ", "DELL, QQQ, EFC")
+    rates = counted(w, dict.fromkeys(TYPES, 500), 60_000)
+
+    def sources(strategy: str) -> dict[str, str | None]:
+        return {c.name: c.source for c in ordering(w, strategy, rates).cuboids}  # type: ignore[arg-type]
+
+    assert sources("independent") == {"q1": None, "q2": None, "q3": None}
+    assert set(sources("top_down").values()) <= {None, "q1", "q2"}
+    assert sources("top_down")["q1"] is None
+    assert sources("top_down")["q2"] == "q1"
+    assert sources("bottom_up")["q3"] is None
+    assert sources("bottom_up")["q2"] == "q3"
+    assert sources("bottom_up")["q1"] in ("q2", "q3")
+
+
+def test_a_source_without_matches_costs_next_to_nothing() -> None:
+    """5.1: a pattern that is not found need not be looked for in a finer one."""
+    w = made("DELL, QQQ", "DELL, QQQ, EFC", "DELL, QQQ, ANAT")
+    chosen = ordering(w, "chase", counted(w, {"QQQ": 10_000, "EFC": 10_000, "ANAT": 10_000}, 60_000))
+    assert [c.source for c in chosen.cuboids] == [None, "q1", "q1"]
+    assert sum(c.cost for c in chosen.cuboids[1:]) < 1_000
+
+
+def test_totals_are_no_source() -> None:
+    plans = {
+        "all": qc.compile("PATTERN SEQ(Computer, Finance) WITHIN 1 s AGG COUNT(*)", SCHEMA),
+        "one": qc.compile("PATTERN SEQ(DELL, QQQ) WITHIN 1 s", SCHEMA),
+    }
+    w = Workload(plans, None)
+    assert ("all", "one") not in w.reusable
+    assert w.refused["all", "one"] == "its matches are totalled without being listed"
+    assert ("one", "all") in w.reusable
+
+
+def test_a_workload_of_fifty_is_ordered_quickly() -> None:
+    """20 ms on a free machine: here a bound that a busy one keeps too."""
+    levels = [[name, *TYPES[3 * i : 3 * i + 2]] for i, name in enumerate(SECTORS)]
+    patterns = [", ".join(c) for c in product(*levels)]
+    patterns += [f"{a}, {b}" for a, b in product(levels[0], levels[1])]
+    patterns += [f"{a}, {b}, OREL, {c}" for a, b in product(levels[0], levels[1]) for c in ("EFC", "ANAT")]
+    w = made(*patterns[:50])
+    rates = counted(w, dict.fromkeys(TYPES, 1_000), 60_000)
+    assert len(w.reusable) > 300
+    best = float("inf")
+    for _ in range(5):
+        start = time.process_time()
+        ordering(w, "chase", rates)
+        best = min(best, time.process_time() - start)
+    assert best < 0.1
