@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from quercus.compiler import compile
 from quercus.compiler.cube.explain import explain
 from quercus.compiler.cube.operations import Change, Operation, Place, operated
 from quercus.compiler.cube.order import STRATEGIES, ordering, prices
+from quercus.compiler.cube.planning import Planning
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.slices import sliced
 from quercus.compiler.cube.workload import Workload
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     import graphviz
     import pyarrow as pa
 
+    from quercus.adapt import Adapt
     from quercus.backends.base import Limits
+    from quercus.backends.local.cube.stream import CubeStream
 
 
 def cube(queries: Mapping[str, str], schema: Schema, *, share: Strategy = "chase", stats: Stats | None = None) -> Cube:
@@ -163,6 +166,44 @@ class Cube:
         if seen:
             self._last = seen[0], result.ordering, result.sizes
         return result
+
+    def stream(
+        self,
+        *,
+        max_delay: str | int | None = None,
+        late: Literal["error", "drop"] = "error",
+        limits: Limits | None = None,
+        adapt: bool | Adapt = True,
+    ) -> CubeStream:
+        """Watch a live stream: a push gives the matches of each query that are now decided, by name.
+
+        As `Plan.stream`, for all queries at once. Queries can be added, removed and replaced while it runs; when rates
+        drift, what is computed from what is decided again (`quercus.Adapt`).
+
+        >>> import quercus as qc
+        >>> queries = {"q1": "PATTERN SEQ(A a, B b) WITHIN 5", "q2": "PATTERN SEQ(A a, B b, C c) WITHIN 5"}
+        >>> with qc.cube(queries, qc.Schema({})).stream() as s:
+        ...     found = s.push({"ts": [1, 2], "type": ["A", "B"]})
+        ...     found = s.push({"ts": [3], "type": ["C"]})
+        >>> found["q1"].rows(), found["q2"].rows()
+        ([], [{'a': 0, 'b': 1, 'c': 2}])
+        """
+        from quercus.backends.local.cube.stream import CubeStream
+
+        return CubeStream(self.plans, self._planning, max_delay=max_delay, late=late, limits=limits, adapt=adapt)
+
+    def restore(self, state: bytes, *, limits: Limits | None = None, adapt: bool | Adapt = True) -> CubeStream:
+        """A stream that goes on where `snapshot()` was taken, with the queries that it had then."""
+        from quercus.backends.local.cube.snapshot import restored
+
+        return restored(self._planning, self.schema, state, limits=limits, adapt=adapt)
+
+    @property
+    def _planning(self) -> Planning:
+        return Planning(self._known, self.share, self.stats, self._compiled_here)
+
+    def _compiled_here(self, name: str, text: str) -> Plan:
+        return _compiled(name, text, self.schema, self.stats)
 
     # showing
 

@@ -112,10 +112,7 @@ class Cube:
             self.lanes[partition] = Lanes(self.stream, self.stacks, partition)
 
         def delta(d: w.Delta) -> Results:
-            own = plan.with_query(d.query, plan.schema)
-            if d.accepts:
-                tree = evolve(own.tree, root=_accepting(own.tree.root, dict(d.accepts)))
-                own = evolve(own, tree=tree, arranged=None, options=evolve(own.options, shape=tree.shape))
+            own = delta_plan(plan, d)
             for accepts in leaves(own.tree):
                 self.stacks.positions(accepts)
             return _held(own, self.found(own))
@@ -144,6 +141,15 @@ class Cube:
     def check_time(self) -> None:
         if self.end is not None and time.monotonic() > self.end:
             raise too_long(self.limits)
+
+
+def delta_plan(plan: Plan, d: w.Delta) -> Plan:
+    """The plan of a query's delta."""
+    own = plan.with_query(d.query, plan.schema)
+    if not d.accepts:
+        return own
+    tree = evolve(own.tree, root=_accepting(own.tree.root, dict(d.accepts)))
+    return evolve(own, tree=tree, arranged=None, options=evolve(own.options, shape=tree.shape))
 
 
 def leaves(tree: t.Tree) -> list[tuple[str, ...]]:
