@@ -58,7 +58,10 @@ class Refinement:
 
 @frozen
 class Rename:
-    """The results' variables under the names that the query at hand has for them: (old, new)."""
+    """The results' variables under the names that the query at hand has for them: (old, new), all at once.
+
+    Only those that change are named; `(("a", "b"), ("b", "a"))` swaps two.
+    """
 
     names: tuple[tuple[str, str], ...]
 
@@ -143,7 +146,8 @@ Action = Rename | Retype | Insert | Forbid | Narrow | Keep | Project | Add
 class Cuboid:
     """How the results of one query are come by: alone, or from those of `source` by actions, in their order.
 
-    Estimates are for one window length of the stream: rows, and nanoseconds beside those of the source.
+    Estimates are for the same stretch of the stream in all of an ordering, in a run for the whole of it: rows, and
+    nanoseconds beside those of the source.
     """
 
     name: str

@@ -40,7 +40,7 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     yield "queries", str(len(w.plans))
     yield "shared by", chosen.strategy
-    of = "of the last run" if sizes is not None else "for ten times the longest window"
+    of = "for the last run" if sizes is not None else "for ten times the longest window"
     yield "cost", f"{number(chosen.cost)} ns, estimated {of}"
     others = (f"{s} {number(ordering(w, s, rates, found).cost)}" for s in STRATEGIES if s != chosen.strategy)
     yield "others", ", ".join(others)
@@ -52,14 +52,16 @@ def _cuboid(w: Workload, c: Cuboid, found: Prices, sizes: Mapping[str, int] | No
     yield c.name
     for line in text.query(essential(plan.query), unit).splitlines():
         yield f"  {cut(line)}"
-    actual = f"{sizes[c.name]:,} rows, " if sizes is not None and c.name in sizes else ""
+    rows = f"~{number(c.rows)} rows"
+    if sizes is not None and sizes.get(c.name, -1) >= 0:  # those that are only totalled are not counted
+        rows = f"{sizes[c.name]:,} rows ({rows} expected)"
     if c.source is None:
         yield f"  alone: {c.reason}"
-        yield f"  {actual}~{number(c.rows)} rows, cost {number(c.cost)}"
+        yield f"  {rows}, cost {number(c.cost)}"
         return
     assert c.case is not None
     case = f"{c.case}, " if c.case != "same" else ""
     yield f"  from {c.source}: {case}{c.reason}"
     words = Words(plan.schema, tuple(leaf.var for leaf in w.plans[c.source].query.variables))
     yield from (f"    {cut(line)}" for line in words.lines(c.actions))
-    yield f"  {actual}~{number(c.rows)} rows, cost {number(c.cost)}, alone {number(found.alone[c.name])}"
+    yield f"  {rows}, cost {number(c.cost)}, alone {number(found.alone[c.name])}"

@@ -139,7 +139,7 @@ def _why_alone(name: str, w: Workload, strategy: Strategy, found: Prices) -> str
         return "nothing that comes before it can be reused"
     one = w.alone[name]
     if isinstance(one, Planned):
-        return f"{w.sequences[name]}: no other has its pattern"
+        return f"{w.sequences[name]}, and no other has its pattern"
     if isinstance(one, Totalled):
         return "totalled without listing matches; it refines no other, and no other refines it"
     return "it refines no other, and no other refines it"

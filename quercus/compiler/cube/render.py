@@ -78,8 +78,8 @@ def _label(name: str, w: Workload, c: Cuboid, sizes: Mapping[str, int] | None) -
     lines = [pattern, *_conditions(q, unit), f"within {text.window(q.window)}", *_outputs(q)]
     head = f"<b>{escape(name)}</b>"
     small = [f'<font point-size="9">{part}</font>' for line in lines for part in wrapped(line, WRAP)]
-    known = sizes is not None and name in sizes
-    size = f"{sizes[name]:,} rows" if sizes is not None and known else f"~{number(c.rows)} rows"
+    known = -1 if sizes is None else sizes.get(name, -1)
+    size = f"{known:,} rows" if known >= 0 else f"~{number(c.rows)} rows"
     how = "" if c.source is not None else ", alone"
     return "<" + "<br/>".join([head, *small, f'<font point-size="8" color="#777777">{size}{how}</font>']) + ">"
 

@@ -15,18 +15,17 @@ from quercus.ir import text
 from quercus.ir.workload import Action, Keep, Narrow, Rename
 
 OTHER = "its pattern is another one"
+HELD = "its matches have sets: results that are held for others are of single events"
 
 
 def same_way(source: p.Query, query: p.Query) -> Way | str:
     """From the results of a query to those of one with the same pattern, or why there is no way.
 
-    Sets are completed within conditions and windows, and an OR may leave variables unbound: with either, nothing but
-    the outputs may differ. Where a window bounds the scope of a negation, the windows must be the same.
+    Sets are not held for others. An OR may leave variables unbound, so that nothing but the outputs may differ. Where a
+    window bounds the scope of a negation, or where any event may be the first, the windows must be the same.
     """
     if source.empty is not None or query.empty is not None:
         return "it can never match"
-    if source.partition_by != query.partition_by:
-        return "its keys are others"
     names = _names(source.pattern, query.pattern)
     if names is None:
         return OTHER
@@ -35,9 +34,13 @@ def same_way(source: p.Query, query: p.Query) -> Way | str:
     known = query.where if bare else ()
     if not _is_same(source.pattern, query.pattern, names, known, bare=bare):
         return OTHER
+    if source.partition_by != query.partition_by:
+        return "its keys are others"
+    if p.kleene_variables(source.pattern, negated=False):
+        return HELD
     if not bare:
         if _normal(asked) != _normal(query.where) or source.window != query.window:
-            return "it binds sets, or one of several branches: windows and conditions must be the same"
+            return "it binds one of several branches: windows and conditions must be the same"
         return Way("same", _steps(names, query, ()))
     said = Known(query.where)
     more = next((c for c in asked if not said.entails(c)), None)
@@ -49,11 +52,21 @@ def same_way(source: p.Query, query: p.Query) -> Way | str:
     if source.window.size != query.window.size:
         if any(n.scope.left is not None or n.scope.right is not None for n in negations(query.pattern)):
             return "a negation looks as far as its window reaches, and the windows differ"
+        if not _is_first(query.pattern, 0) or not _is_first(query.pattern, -1):
+            return "no variable of it is always the first, or the last: the windows must be the same"
         actions.append(Narrow(query.window))
     rest = Known(asked).rest(query.where)
     if rest:
         actions.append(Keep(rest))
     return Way("same", _steps(names, query, tuple(actions)))
+
+
+def _is_first(e: p.Pattern, end: int) -> bool:
+    """Whether the first variable (with -1, the last) is always bound to the first event of a match: by order alone."""
+    if not isinstance(e, p.Seq):
+        return isinstance(e, p.Leaf)
+    positive = [c for c in e.parts if not isinstance(c, p.Not)]
+    return _is_first(positive[end], end)
 
 
 def _steps(names: Mapping[str, str], query: p.Query, actions: tuple[Action, ...]) -> tuple[Step, ...]:

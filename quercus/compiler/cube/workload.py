@@ -10,7 +10,7 @@ from quercus.compiler.cube.alone import Alone, alone, is_totalled
 from quercus.compiler.cube.cost import PricedWay, priced
 from quercus.compiler.cube.refine import refinements
 from quercus.compiler.cube.reuse import Way, ways
-from quercus.compiler.cube.same import same_way
+from quercus.compiler.cube.same import OTHER, same_way
 from quercus.compiler.cube.sequences import sequence_of
 from quercus.compiler.cube.sizes import Sizer
 from quercus.ir.workload import Refinement, Sequence
@@ -64,7 +64,7 @@ class Workload:
             return ways(one, other, schema)
         if isinstance(one, str) and isinstance(other, str):
             same = same_way(self.plans[source].query, self.plans[name].query)
-            return (same,) if isinstance(same, Way) else ""
+            return (same,) if isinstance(same, Way) else "" if same == OTHER else same
         return ""
 
     def _refinements(self) -> tuple[Refinement, ...]:
@@ -72,10 +72,9 @@ class Workload:
         found = list(refinements({n: s for n, s in self.sequences.items() if not isinstance(s, str)}))
         order = {name: i for i, name in enumerate(self.plans)}
         others = [n for n, s in self.sequences.items() if isinstance(s, str)]
-        for source, name in self.reusable.keys() | self.refused.keys():
-            if source in others and name in others:
-                back = (name, source) in self.reusable or (name, source) in self.refused
-                if not back or order[source] < order[name]:
-                    found.append(Refinement(source, name, "same"))
+        for source, name in self.reusable:
+            back = (name, source) in self.reusable
+            if source in others and (not back or order[source] < order[name]):
+                found.append(Refinement(source, name, "same"))
         place = order.__getitem__
         return tuple(sorted(found, key=lambda r: (place(r.general), place(r.special))))
