@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 Index = NDArray[np.int64]
 Small = NDArray[np.int32]
 Flags = NDArray[np.uint8]
+Column = NDArray[Any]  # int64 or int32
 
 
-def _same_length(*arrays: Index | Small | Flags) -> None:
+def _same_length(*arrays: Column) -> None:
     if len({len(a) for a in arrays}) > 1:
         raise ValueError(f"arrays of different length: {[len(a) for a in arrays]}")
 
@@ -52,7 +54,7 @@ def counted_by_key(order: Index, first: Index, bound: Small, at: Index, starts: 
             out[p] = int(starts[c]) + bisect_left(own, int(bound[p]))
 
 
-def spans(low: Small, low_at: Index, high: Small, high_at: Index, lo: Small, hi: Small) -> int:
+def spans(low: Small, low_at: Column, high: Small, high_at: Column, lo: Small, hi: Small) -> int:
     """The range of each match: from low[low_at] to high[high_at], and how long all are together."""
     _same_length(low_at, high_at, lo, hi)
     for i, (a, b) in enumerate(zip(low_at.tolist(), high_at.tolist(), strict=True)):
@@ -60,7 +62,7 @@ def spans(low: Small, low_at: Index, high: Small, high_at: Index, lo: Small, hi:
     return _total(lo, hi)
 
 
-def clip_low(table: Small, at: Index, lo: Small, hi: Small) -> int:
+def clip_low(table: Small, at: Column, lo: Small, hi: Small) -> int:
     """Ranges that begin at table[at] at the earliest, in place; how long all are together."""
     _same_length(at, lo, hi)
     for i, p in enumerate(at.tolist()):
@@ -69,7 +71,7 @@ def clip_low(table: Small, at: Index, lo: Small, hi: Small) -> int:
     return _total(lo, hi)
 
 
-def clip_high(table: Small, at: Index, lo: Small, hi: Small) -> int:
+def clip_high(table: Small, at: Column, lo: Small, hi: Small) -> int:
     """Ranges that end at table[at] at the latest, in place; how long all are together."""
     _same_length(at, lo, hi)
     for i, p in enumerate(at.tolist()):
@@ -96,10 +98,14 @@ def offsets(lo: Small, hi: Small, out: Index) -> None:
         out[e] = bisect_left(events, e)
 
 
-def by_event(lo: Small, hi: Small, cursors: Index, rows: Small) -> None:
-    """The match of each result, event by event, for each event in the order of the matches."""
+def columns_by_event(lo: Small, hi: Small, cursors: Index, columns: list[Small], out: list[Index]) -> None:
+    """Up to four columns of the results, event by event, for each event in the order of the matches."""
+    if not 1 <= len(columns) <= 4:
+        raise ValueError("one to four columns at once")
+    _same_length(lo, *columns)
     for i, e in _pairs(lo, hi):
-        rows[cursors[e]] = i
+        for column, to in zip(columns, out, strict=True):
+            to[cursors[e]] = column[i]
         cursors[e] += 1
 
 
@@ -122,11 +128,37 @@ def by_group(begins: Flags, lo: Small, hi: Small, rows: Small, events: Small) ->
             at += 1
 
 
-def mark_changes(column: Index, begins: Flags) -> None:
+def mark_changes(column: Column, begins: Flags) -> None:
     """Set `begins` where a value is not the one before it, and at the first."""
     _same_length(column, begins)
     for i, value in enumerate(column.tolist()):
         begins[i] |= i == 0 or value != column[i - 1]
+
+
+def widths(first: Index, last: Index) -> tuple[int, int, int]:
+    """The least and the greatest of the first positions, and how far the last ones are from them at most."""
+    _same_length(first, last)
+    if not len(first):
+        return 0, 0, 0
+    return int(first.min()), int(first.max()), max(0, int((last - first).max()))
+
+
+def lexical(
+    columns: list[Index],
+    low: int,
+    bits: int,
+    keys: NDArray[np.uint64],
+    spare: NDArray[np.uint64],
+    counts: NDArray[np.uint32],
+    out: list[Small],
+) -> None:
+    """Matches in the order of the answer by their first position, then the second, and so on: their columns."""
+    _same_length(*columns, keys, spare, *out)
+    if not 2 <= len(columns) <= 32 or not 1 <= bits <= 16 or not len(keys):
+        raise ValueError("nothing that could be packed")
+    rows = sorted(zip(*(c.tolist() for c in columns), strict=True))
+    for to, column in zip(out, zip(*rows, strict=True), strict=True):
+        to[:] = column
 
 
 def ordered(column: Index, least: int, counts: Small, order: Small, out: Small) -> None:
@@ -135,14 +167,8 @@ def ordered(column: Index, least: int, counts: Small, order: Small, out: Small) 
     out[:] = sorted(order.tolist(), key=lambda i: int(column[i]))
 
 
-def take(column: Index, rows: Small, out: Index) -> None:
-    """The values at some rows."""
-    _same_length(rows, out)
-    out[:] = column[rows]
-
-
-def take_small(column: Small, rows: Small, out: Small) -> None:
-    """The same of small numbers."""
+def take(column: Column, rows: Small, out: Column) -> None:
+    """The values at some rows, as larger or smaller numbers where `out` has these."""
     _same_length(rows, out)
     out[:] = column[rows]
 
@@ -163,19 +189,19 @@ def of_kinds(kinds: Small, low: int, high: int, out: Index) -> int:
     return len(found)
 
 
-def kept_of_kinds(kinds: Small, low: int, high: int, column: Index, out: Small) -> int:
+def kept_of_kinds(kinds: Small, low: int, high: int, column: Column, out: Small) -> int:
     """The matches whose event in a column is of these codes, and how many they are."""
     _same_length(column, out)
     return _kept([low <= kinds[p] < high for p in column.tolist()], out)
 
 
-def kept_empty(low: Small, low_at: Index, high: Small, high_at: Index, out: Small) -> int:
+def kept_empty(low: Small, low_at: Column, high: Small, high_at: Column, out: Small) -> int:
     """The matches whose range, as `spans` has it, is empty, and how many they are."""
     _same_length(low_at, high_at, out)
     return _kept([low[a] >= high[b] for a, b in zip(low_at.tolist(), high_at.tolist(), strict=True)], out)
 
 
-def kept_before(bound: Small, at_: Index, column: Index, out: Small) -> int:
+def kept_before(bound: Small, at_: Column, column: Column, out: Small) -> int:
     """The matches whose position in a column lies before bound[at_], and how many they are."""
     _same_length(at_, column, out)
     return _kept([p < bound[a] for a, p in zip(at_.tolist(), column.tolist(), strict=True)], out)

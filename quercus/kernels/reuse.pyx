@@ -7,7 +7,19 @@ match; as these alone are the results of one more component, nothing is listed b
 cimport cython
 from libc.string cimport memset
 
-from quercus.kernels._typedefs cimport int32_t, int64_t, uint8_t, uint64_t
+from quercus.kernels._typedefs cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+ctypedef fused place_t:         # positions in a column: of matches in the order of the answer, and of those in lexical order
+    int64_t
+    int32_t
+
+ctypedef fused taken_t:
+    int64_t
+    int32_t
+
+cdef enum:
+    DIGIT = 16                  # bits of one pass of a sort, at most
+    COLUMNS = 32                # of one match
 
 
 @cython.overflowcheck(False)
@@ -101,9 +113,9 @@ def counted_by_key(
 
 def spans(
     const int32_t[::1] low,
-    const int64_t[::1] low_at,
+    const place_t[::1] low_at,
     const int32_t[::1] high,
-    const int64_t[::1] high_at,
+    const place_t[::1] high_at,
     int32_t[::1] lo,
     int32_t[::1] hi,
 ):
@@ -129,7 +141,7 @@ def spans(
     return total
 
 
-def clip_low(const int32_t[::1] table, const int64_t[::1] at, int32_t[::1] lo, int32_t[::1] hi):
+def clip_low(const int32_t[::1] table, const place_t[::1] at, int32_t[::1] lo, int32_t[::1] hi):
     """Ranges that begin at table[at] at the earliest, in place; how long all are together."""
     cdef Py_ssize_t n = at.shape[0], i
     cdef int64_t total = 0
@@ -146,7 +158,7 @@ def clip_low(const int32_t[::1] table, const int64_t[::1] at, int32_t[::1] lo, i
     return total
 
 
-def clip_high(const int32_t[::1] table, const int64_t[::1] at, int32_t[::1] lo, int32_t[::1] hi):
+def clip_high(const int32_t[::1] table, const place_t[::1] at, int32_t[::1] lo, int32_t[::1] hi):
     """Ranges that end at table[at] at the latest, in place; how long all are together."""
     cdef Py_ssize_t n = at.shape[0], i
     cdef int64_t total = 0
@@ -188,21 +200,86 @@ def offsets(const int32_t[::1] lo, const int32_t[::1] hi, int64_t[::1] out):
             at += now
 
 
-def by_event(const int32_t[::1] lo, const int32_t[::1] hi, int64_t[::1] cursors, int32_t[::1] rows):
-    """The match of each result, event by event, for each event in the order of the matches.
+cdef int pointers(list columns, Py_ssize_t n, const int32_t** at) except -1:
+    """Where columns of n small numbers lie."""
+    cdef const int32_t[::1] column
+    cdef int c
+    if len(columns) > COLUMNS:
+        raise ValueError(f"more than {COLUMNS} columns")
+    for c in range(len(columns)):
+        column = columns[c]
+        same_length(n, column.shape[0])
+        at[c] = &column[0] if n else NULL
+    return 0
 
-    `cursors` is what `offsets` gives; in the end, where the next event's results begin.
-    """
-    cdef Py_ssize_t n = lo.shape[0], i
+
+cdef int places(list columns, Py_ssize_t n, int64_t** at) except -1:
+    """Where columns of n large numbers are to be written."""
+    cdef int64_t[::1] column
+    cdef int c
+    if len(columns) > COLUMNS:
+        raise ValueError(f"more than {COLUMNS} columns")
+    for c in range(len(columns)):
+        column = columns[c]
+        same_length(n, column.shape[0])
+        at[c] = &column[0] if n else NULL
+    return 0
+
+
+cdef inline void spread(
+    const int k, Py_ssize_t n, const int32_t* lo, const int32_t* hi, int64_t* cursors,
+    const int32_t** columns, int64_t** out
+) noexcept nogil:
+    """Up to four columns of all matches, each value to the results with each event of its range."""
+    cdef Py_ssize_t i
     cdef int64_t at
-    cdef int32_t x
+    cdef int32_t x, a = 0, b = 0, c = 0, d = 0
+    for i in range(n):
+        a = columns[0][i]
+        if k > 1:
+            b = columns[1][i]
+        if k > 2:
+            c = columns[2][i]
+        if k > 3:
+            d = columns[3][i]
+        for x in range(lo[i], hi[i]):
+            at = cursors[x]
+            cursors[x] = at + 1
+            out[0][at] = a
+            if k > 1:
+                out[1][at] = b
+            if k > 2:
+                out[2][at] = c
+            if k > 3:
+                out[3][at] = d
+
+
+def columns_by_event(const int32_t[::1] lo, const int32_t[::1] hi, int64_t[::1] cursors, list columns, list out):
+    """Up to four columns of the results, event by event, for each event in the order of the matches.
+
+    `cursors` has where the results of each event begin; in the end, where they end.
+    """
+    cdef Py_ssize_t n = lo.shape[0]
+    cdef int k = len(columns)
+    cdef const int32_t* from_[COLUMNS]
+    cdef int64_t* to[COLUMNS]
     same_length(n, hi.shape[0])
+    same_length(k, len(out))
+    if not 1 <= k <= 4:
+        raise ValueError("one to four columns at once")
+    pointers(columns, n, from_)
+    places(out, len(out[0]), to)
+    if n == 0:
+        return
     with nogil:
-        for i in range(n):
-            for x in range(lo[i], hi[i]):
-                at = cursors[x]
-                cursors[x] = at + 1
-                rows[at] = i
+        if k == 1:
+            spread(1, n, &lo[0], &hi[0], &cursors[0], from_, to)
+        elif k == 2:
+            spread(2, n, &lo[0], &hi[0], &cursors[0], from_, to)
+        elif k == 3:
+            spread(3, n, &lo[0], &hi[0], &cursors[0], from_, to)
+        else:
+            spread(4, n, &lo[0], &hi[0], &cursors[0], from_, to)
 
 
 def by_match(const int32_t[::1] lo, const int32_t[::1] hi, int32_t[::1] rows, int32_t[::1] events):
@@ -253,7 +330,7 @@ def by_group(
             first = last
 
 
-def mark_changes(const int64_t[::1] column, uint8_t[::1] begins):
+def mark_changes(const place_t[::1] column, uint8_t[::1] begins):
     """Set `begins` where a value is not the one before it, and at the first."""
     cdef Py_ssize_t n = column.shape[0], i
     same_length(n, begins.shape[0])
@@ -262,6 +339,92 @@ def mark_changes(const int64_t[::1] column, uint8_t[::1] begins):
     with nogil:
         for i in range(1, n):
             begins[i] |= column[i] != column[i - 1]
+
+
+def widths(const int64_t[::1] first, const int64_t[::1] last):
+    """The least and the greatest of the first positions, and how far the last ones are from them at most."""
+    cdef Py_ssize_t n = first.shape[0], i
+    cdef int64_t low, high, far = 0
+    same_length(n, last.shape[0])
+    if n == 0:
+        return 0, 0, 0
+    low = high = first[0]
+    with nogil:
+        for i in range(n):
+            low = first[i] if first[i] < low else low
+            high = first[i] if first[i] > high else high
+            far = last[i] - first[i] if last[i] - first[i] > far else far
+    return low, high, far
+
+
+def lexical(
+    list columns, int64_t low, int bits, uint64_t[::1] keys, uint64_t[::1] spare, uint32_t[::1] counts, list out
+):
+    """Matches in the order of the answer by their first position, then the second, and so on: their columns.
+
+    A match is one number: how far its first position is from `low`, then, in so many bits each, how far the others are
+    from the first. As it is sorted by the last position already, the others are passed over from the last but one on.
+    `counts` has 2**bits places for each pass but that over the first, which has one for each first position, and one
+    more.
+    """
+    cdef Py_ssize_t n = keys.shape[0], i, size = 1 << bits, first
+    cdef int k = len(columns), c, shift
+    cdef uint64_t key, mask = (1 << bits) - 1, digit
+    cdef int64_t start
+    cdef uint32_t now, count
+    cdef const int64_t* from_[COLUMNS]
+    cdef int32_t* to[COLUMNS]
+    cdef const int64_t[::1] column
+    cdef int32_t[::1] place
+    cdef uint64_t* here
+    cdef uint64_t* there
+    same_length(n, spare.shape[0])
+    same_length(k, len(out))
+    if not 2 <= k <= COLUMNS or not 1 <= bits <= DIGIT or n == 0:
+        raise ValueError("nothing that could be packed")
+    for c in range(k):
+        column, place = columns[c], out[c]
+        same_length(n, column.shape[0])
+        same_length(n, place.shape[0])
+        from_[c], to[c] = &column[0], &place[0]
+    first = (k - 2) * size
+    here, there = &keys[0], &spare[0]
+    with nogil:
+        memset(&counts[0], 0, counts.shape[0] * sizeof(uint32_t))
+        for i in range(n):
+            start = from_[0][i]
+            key = start - low
+            counts[first + <Py_ssize_t> key] += 1
+            for c in range(1, k):
+                digit = from_[c][i] - start
+                if c < k - 1:
+                    counts[(c - 1) * size + <Py_ssize_t> digit] += 1
+                key = key << bits | digit
+            here[i] = key
+        for c in range(k - 1):
+            now = 0
+            for i in range(c * size, (c + 1) * size if c < k - 2 else counts.shape[0]):
+                count = counts[i]
+                counts[i] = now
+                now += count
+        for c in range(k - 2, 0, -1):
+            shift = bits * (k - 1 - c)
+            for i in range(n):
+                digit = (c - 1) * size + (here[i] >> shift & mask)
+                there[counts[digit]] = here[i]
+                counts[digit] += 1
+            here, there = there, here
+        shift = bits * (k - 1)
+        for i in range(n):
+            digit = first + (here[i] >> shift)
+            there[counts[digit]] = here[i]
+            counts[digit] += 1
+        for i in range(n):
+            key = there[i]
+            start = low + <int64_t> (key >> shift)
+            to[0][i] = start
+            for c in range(1, k):
+                to[c][i] = start + <int64_t> (key >> bits * (k - 1 - c) & mask)
 
 
 def ordered(const int64_t[::1] column, int64_t least, int32_t[::1] counts, const int32_t[::1] order, int32_t[::1] out):
@@ -291,17 +454,8 @@ def ordered(const int64_t[::1] column, int64_t least, int32_t[::1] counts, const
             out[at] = order[i]
 
 
-def take(const int64_t[::1] column, const int32_t[::1] rows, int64_t[::1] out):
-    """The values at some rows."""
-    cdef Py_ssize_t n = rows.shape[0], i
-    same_length(n, out.shape[0])
-    with nogil:
-        for i in range(n):
-            out[i] = column[rows[i]]
-
-
-def take_small(const int32_t[::1] column, const int32_t[::1] rows, int32_t[::1] out):
-    """The same of small numbers."""
+def take(const place_t[::1] column, const int32_t[::1] rows, taken_t[::1] out):
+    """The values at some rows, as larger or smaller numbers where `out` has these."""
     cdef Py_ssize_t n = rows.shape[0], i
     same_length(n, out.shape[0])
     with nogil:
@@ -334,7 +488,7 @@ def of_kinds(const int32_t[::1] kinds, int32_t low, int32_t high, int64_t[::1] o
 
 
 def kept_of_kinds(
-    const int32_t[::1] kinds, int32_t low, int32_t high, const int64_t[::1] column, int32_t[::1] out
+    const int32_t[::1] kinds, int32_t low, int32_t high, const place_t[::1] column, int32_t[::1] out
 ):
     """The matches whose event in a column is of these codes, and how many they are."""
     cdef Py_ssize_t n = column.shape[0], i, at = 0
@@ -349,7 +503,7 @@ def kept_of_kinds(
 
 
 def kept_empty(
-    const int32_t[::1] low, const int64_t[::1] low_at, const int32_t[::1] high, const int64_t[::1] high_at,
+    const int32_t[::1] low, const place_t[::1] low_at, const int32_t[::1] high, const place_t[::1] high_at,
     int32_t[::1] out,
 ):
     """The matches whose range, as `spans` has it, is empty, and how many they are."""
@@ -363,7 +517,7 @@ def kept_empty(
     return at
 
 
-def kept_before(const int32_t[::1] bound, const int64_t[::1] at_, const int64_t[::1] column, int32_t[::1] out):
+def kept_before(const int32_t[::1] bound, const place_t[::1] at_, const place_t[::1] column, int32_t[::1] out):
     """The matches whose position in a column lies before bound[at_], and how many they are."""
     cdef Py_ssize_t n = column.shape[0], i, at = 0
     same_length(n, at_.shape[0])

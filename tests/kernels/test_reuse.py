@@ -61,7 +61,8 @@ def test_rows_agree(seed: int) -> None:
     r = Random(seed)
     n, m = r.choice([1, 5, 20]), r.choice([0, 1, 7, 30])
     low, high = (int32(sorted(r.randrange(n) for _ in range(n))) for _ in range(2))
-    a, b = (int64([r.randrange(n) for _ in range(m)]) for _ in range(2))
+    kind = r.choice([np.int64, np.int32])
+    a, b = (np.array([r.randrange(n) for _ in range(m)], kind) for _ in range(2))
     kept = [np.zeros(m, np.int32)]
     agree("kept_empty", [low, a, high, b], kept)
     agree("kept_before", [high, a, b], kept)
@@ -71,15 +72,42 @@ def test_rows_agree(seed: int) -> None:
         lo, hi = agree(name, [low, b], [lo, hi])
     total = int((hi - lo).sum())
     (cursors,) = agree("offsets", [lo, hi], [np.zeros(n + 1, np.int64)])
-    ends, rows = agree("by_event", [lo, hi], [cursors, np.zeros(total, np.int32)])
+    columns = [int32([r.randrange(99) for _ in range(m)]) for _ in range(r.randint(1, 4))]
+    both = [[np.zeros(total, np.int64) for _ in columns] for _ in range(2)]
+    moved = [cursors.copy() for _ in range(2)]
+    for module, places, to in zip((reuse, reference_reuse), moved, both, strict=True):
+        module.columns_by_event(lo, hi, places, columns, to)
+    assert [c.tolist() for c in both[0]] == [c.tolist() for c in both[1]]
+    assert moved[0].tolist() == moved[1].tolist()
+    ends, rows = moved[0], int32([r.randrange(m) for _ in range(total)])
     agree("repeated", [np.arange(n), ends[:-1]], [np.zeros(total, np.int64)])
     agree("by_match", [lo, hi], [np.zeros(total, np.int32)] * 2)
-    agree("take", [a, rows], [np.zeros(total, np.int64)])
-    agree("take_small", [lo, rows], [np.zeros(total, np.int32)])
-    agree("mark_changes", [a], [np.zeros(m, np.uint8)])
+    for column in (a, lo):
+        for kind in (np.int64, np.int32):
+            agree("take", [column, rows], [np.zeros(total, kind)])
+        agree("mark_changes", [column], [np.zeros(m, np.uint8)])
     order = int32(r.sample(range(m), m))
     least = int(a.min()) if m else 0
-    agree("ordered", [a, least, np.zeros(n + 1, np.int32), order], [np.zeros(m, np.int32)])
+    agree("ordered", [int64(a), least, np.zeros(n + 1, np.int32), order], [np.zeros(m, np.int32)])
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_lexical_orders_agree(seed: int) -> None:
+    r = Random(seed)
+    k, n, far = r.randint(2, 5), r.choice([1, 3, 40]), r.choice([3, 9, 70])
+    first = r.choice([0, 10**6])
+    rows = {tuple(first + v for v in sorted(r.sample(range(far + k), k))) for _ in range(n)}
+    answer = sorted(rows, key=lambda row: (row[-1], *row[:-1]))
+    columns = [int64(c) for c in zip(*answer, strict=True)]
+    low, high, wide = reuse.widths(columns[0], columns[-1])
+    assert (low, high, wide) == reference_reuse.widths(columns[0], columns[-1])
+    bits, n = max(wide.bit_length(), 1), len(answer)
+    keys, spare = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
+    counts = np.zeros((k - 2) * 2**bits + high - low + 2, np.uint32)
+    for module in (reuse, reference_reuse):
+        out = [np.zeros(n, np.int32) for _ in range(k)]
+        module.lexical(columns, low, bits, keys, spare, counts, out)
+        assert list(zip(*(c.tolist() for c in out), strict=True)) == sorted(rows)
 
 
 @pytest.mark.parametrize("seed", range(300))

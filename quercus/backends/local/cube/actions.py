@@ -9,7 +9,8 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from quercus.backends.local.cube.held import Held, Inserted, Merged, Small, Test, projected, small
+from quercus.backends.local.cube.held import Column, Held, Merged, Small, Test, projected, small
+from quercus.backends.local.cube.inserted import Edge, Inserted
 from quercus.backends.local.cube.lanes import Bound, Lane, Lanes
 from quercus.backends.local.expressions import true_mask
 from quercus.ir import expr as x
@@ -107,17 +108,9 @@ class Worker:
         low, high = _around(r, a)
         attrs, rest = self._keys(r, a.part.var, a.where, {low[0], high[0]})
         lane = self.lanes.lane(a.part.accepts, _named_alike(a.part), attrs)
-        source = r.held.in_lexical_order if a.place == len(r.names) else r.held
-        lo, hi = small(len(source)), small(len(source))
-        total = reuse.spans(
-            lane.before(low[1]),
-            source.column(r.place(low[0])),
-            lane.before(high[1]),
-            source.column(r.place(high[0])),
-            lo,
-            hi,
-        )
-        held = Inserted(source, a.place, lane.at, lo, hi, total)
+        source = r.held.in_any_order() if a.place == len(r.names) else r.held
+        edges = (Edge("low", r.place(low[0]), low[1]), Edge("high", r.place(high[0]), high[1]))
+        held = Inserted(source, a.place, lane, edges)
         names = (*r.names[: a.place], a.part.var, *r.names[a.place :])
         found = Results(held, names, r.equal | equalities(a.where))
         return self.meet(found, rest)
@@ -127,24 +120,29 @@ class Worker:
         high = (a.before, Bound("upto")) if a.before is not None else (r.names[0], Bound("reach", a.window))
         attrs, rest = self._keys(r, a.part.var, a.part.ties, {low[0], high[0]})
         lane = self.lanes.lane(a.part.accepts, _named_alike(a.part), attrs)
-        tables = lane.before(low[1]), lane.before(high[1])
+        if not rest and (held := _clipped(r, low, high, lane)) is not None:
+            return evolve(r, held=held)
         named = {v for e in rest for v in x.variables(e)} - {a.part.var}
         names = list(dict.fromkeys((low[0], high[0], *sorted(named))))
 
-        def test(columns: list[Index]) -> Small:
+        def test(columns: list[Column]) -> Small:
             at = dict(zip(names, columns, strict=True))
+            ends = lane.ends(low[1], at[low[0]], high[1], at[high[0]])
             if rest:
-                return self._untied(at, tables, (low[0], high[0]), lane, a.part.var, rest)
-            return _kept(
-                len(columns[0]), lambda out: reuse.kept_empty(tables[0], at[low[0]], tables[1], at[high[0]], out)
-            )
+                return self._untied(at, ends, lane, a.part.var, rest)
+            return _kept(len(columns[0]), lambda out: reuse.kept_empty(*ends, out))
 
         return evolve(r, held=r.held.keep([r.place(v) for v in names], test))
 
     def narrow(self, r: Results, window: p.Window) -> Results:
+        held = r.held
+        if isinstance(held, Inserted) and held.place in (0, held.width - 1):
+            if held.is_last:
+                return evolve(r, held=held.clipped(lambda at: Edge("high", at, Bound("reach", window)), 0))
+            return evolve(r, held=held.clipped(lambda at: Edge("low", at, Bound("back", window)), held.width - 1))
         bound = self.lanes.bound(Bound("reach", window))
 
-        def test(columns: list[Index]) -> Small:
+        def test(columns: list[Column]) -> Small:
             return _kept(len(columns[0]), lambda out: reuse.kept_before(bound, columns[0], columns[-1], out))
 
         places = [0] if len(r.names) == 1 else [0, len(r.names) - 1]
@@ -157,7 +155,7 @@ class Worker:
             if not names:  # a constant
                 names = [r.names[0]]
 
-            def test(columns: list[Index], names: list[str] = names, e: x.Expr = e) -> Small:
+            def test(columns: list[Column], names: list[str] = names, e: x.Expr = e) -> Small:
                 at = dict(zip(names, columns, strict=True))
                 passed = true_mask(e, lambda k: self.stream.values(k.attr, at[k.var]), len(columns[0]))
                 return np.flatnonzero(passed).astype(np.int32)
@@ -208,17 +206,16 @@ class Worker:
 
     def _untied(
         self,
-        at: dict[str, Index],
-        tables: tuple[Small, Small],
-        ends: tuple[str, str],
+        at: dict[str, Column],
+        ends: tuple[Small, Column, Small, Column],
         lane: Lane,
         var: str,
         ties: tuple[x.Expr, ...],
     ) -> Small:
         """The matches for which no event between the ends meets all ties: each of these events is looked at."""
-        n = len(at[ends[0]])
+        n = len(ends[1])
         lo, hi = small(n), small(n)
-        reuse.spans(tables[0], at[ends[0]], tables[1], at[ends[1]], lo, hi)
+        reuse.spans(*ends, lo, hi)
         sums = np.cumsum(hi - lo, dtype=np.int64)
         violated = np.zeros(n, bool)
         first = 0
@@ -234,6 +231,28 @@ class Worker:
             violated[first:last][rows[passed]] = True
             first = last
         return np.flatnonzero(~violated).astype(np.int32)
+
+
+def _clipped(r: Results, low: tuple[str, Bound], high: tuple[str, Bound], forbidden: Lane) -> Held | None:
+    """Results whose new event stands on the right side of the nearest forbidden event; None: it is no end of the scope.
+
+    The nearest one is that of the scope's other end, `v`. Where the new event is the scope's left end, the last
+    forbidden event before the right one must not come after it; where the scope begins a window before the new event,
+    it must lie before that window; and so on the other side.
+    """
+    held = r.held
+    if not isinstance(held, Inserted) or not set(held.lane.key) <= set(forbidden.key):
+        return None
+    new = r.names[held.place]
+    if (low[0] == new) == (high[0] == new):
+        return None
+    if low[0] == new:
+        side, near, (v, of) = "low", "last", high
+        bound = Bound("upto") if low[1].kind == "after" else Bound("reach", low[1].window)
+    else:
+        side, near, (v, of) = "high", "first", low
+        bound = Bound("after") if high[1].kind == "upto" else Bound("back", high[1].window)
+    return held.clipped(lambda at: Edge(side, at, bound, near, of, forbidden), r.place(v))  # type: ignore[arg-type]
 
 
 def _around(r: Results, a: w.Insert) -> tuple[tuple[str, Bound], tuple[str, Bound]]:

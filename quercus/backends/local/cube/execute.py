@@ -17,6 +17,7 @@ from quercus.backends.local.cube.lanes import Lanes
 from quercus.backends.local.cube.result import CubeResult, HeldMatches
 from quercus.backends.local.cube.stacks import Stacks
 from quercus.backends.local.events import Events, load
+from quercus.backends.local.joins import STATE_BYTES
 from quercus.backends.local.outputs import Bound
 from quercus.backends.local.run import Later, find, needed, too_long, too_many
 from quercus.errors import LimitExceeded
@@ -119,8 +120,17 @@ class Cube:
 
         def spent(held: Held) -> None:
             self.check_time()
+            what = ", ".join(v.var for v in plan.query.variables)
             if len(held) > self.limits.max_matches:
-                raise too_many(", ".join(v.var for v in plan.query.variables), self.limits)
+                raise too_many(what, self.limits)
+            most = STATE_BYTES if self.limits.max_state_bytes is None else self.limits.max_state_bytes
+            if held.bytes > most:
+                raise LimitExceeded(
+                    f"what is held for the matches of ({what}) takes {held.bytes:,} bytes, more than the {most:,} that "
+                    'it may: run with share="independent", or raise Limits(max_state_bytes=)',
+                    limit="max_state_bytes",
+                    value=most,
+                )
 
         return Worker(self.lanes[partition], delta, spent)
 

@@ -1,7 +1,7 @@
 """Results that are held: columns of stream positions, one a component, made when they are first looked at.
 
-Matches of a SEQ stand in the order of the answer, by the last event, then by the others from the first on; or, as one
-more event at the end is easily joined to them, in *lexical* order, from the first on.
+Matches of a SEQ stand in the order of the answer: by the last event, then by the others from the first on. In *lexical*
+order they stand from the first event on: what one more event at the end is listed from. These have small numbers.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,20 @@ from quercus.kernels import group, memory, reuse
 
 Index = NDArray[np.int64]
 Small = NDArray[np.int32]
-Test = Callable[[list[Index]], Small]  # columns -> the rows that stay
+Column = NDArray[Any]  # int64, or int32 in lexical order
+Test = Callable[[list[Column]], Small]  # columns -> the rows that stay
 
 
 def small(n: int) -> Small:
     """Room for so many small numbers."""
     return memory.empty((n + 1) // 2).view(np.int32)[:n]
+
+
+def taken(column: Column, rows: Small, *, lexical: bool = False) -> Column:
+    """The values at some rows, as small numbers in lexical order."""
+    out = small(len(rows)) if lexical else memory.empty(len(rows))
+    reuse.take(column, rows, out)
+    return out
 
 
 class Held(ABC):
@@ -31,61 +40,51 @@ class Held(ABC):
     width: int
     lexical: bool = False
 
+    def __init__(self) -> None:
+        self._columns: dict[int, Column] = {}
+
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def _column(self, place: int) -> Index: ...
+    def _column(self, place: int) -> Column: ...
 
-    def __init__(self) -> None:
-        self._columns: dict[int, Index] = {}
-
-    def column(self, place: int) -> Index:
+    def column(self, place: int) -> Column:
         """The positions of one component's events."""
         if place not in self._columns:
             self._columns[place] = self._column(place)
         return self._columns[place]
 
     @property
-    def columns(self) -> list[Index]:
+    def bytes(self) -> int:
+        """What is held beside the results themselves."""
+        return 0
+
+    @property
+    def columns(self) -> list[Column]:
         return [self.column(i) for i in range(self.width)]
 
     @cached_property
     def in_lexical_order(self) -> Held:
         """The same matches by their first event, then the second, and so on: sorted once for all who ask."""
-        return self if self.lexical or self.width == 1 else self._in_lexical_order()
+        return self if self.lexical else self._in_lexical_order()
 
     def _in_lexical_order(self) -> Held:
-        order = np.arange(len(self), dtype=np.int32)
-        for place in range(self.width - 2, -1, -1):
-            order = _ordered(self.column(place), order)
-        return Kept(self, order, lexical=True)
+        return in_lexical_order(self.columns)
+
+    def in_any_order(self) -> Held:
+        """The same matches in whichever order costs least."""
+        return self
 
     def keep(self, places: Sequence[int], test: Test) -> Held:
         """The matches that pass a test of some components."""
-        return Kept(self, test([self.column(p) for p in places]), lexical=self.lexical)
-
-
-def _ordered(column: Index, order: Small) -> Small:
-    """A stable order by a column of rows that are in some order already."""
-    if not len(column):
-        return order
-    least = int(column.min())
-    out = small(len(order))
-    reuse.ordered(column, least, small(int(column.max()) - least + 2), order, out)
-    return out
-
-
-def taken(column: Index, rows: Small) -> Index:
-    out = memory.empty(len(rows))
-    reuse.take(column, rows, out)
-    return out
+        return Kept(self, test([self.column(p) for p in places]))
 
 
 class Listed(Held):
     """Columns as they are."""
 
-    def __init__(self, columns: Sequence[Index], *, lexical: bool = False) -> None:
+    def __init__(self, columns: Sequence[Column], *, lexical: bool = False) -> None:
         super().__init__()
         self._columns = dict(enumerate(columns))
         self.width, self.lexical = len(columns), lexical
@@ -93,7 +92,7 @@ class Listed(Held):
     def __len__(self) -> int:
         return len(self._columns[0])
 
-    def _column(self, place: int) -> Index:
+    def _column(self, place: int) -> Column:
         raise AssertionError(place)
 
 
@@ -102,23 +101,27 @@ def nothing(width: int) -> Held:
 
 
 class Kept(Held):
-    """Some rows of other matches."""
+    """Some rows of other matches, in their order."""
 
-    def __init__(self, source: Held, rows: Small, *, lexical: bool = False) -> None:
+    def __init__(self, source: Held, rows: Small) -> None:
         super().__init__()
-        self.source, self.rows, self.width, self.lexical = source, rows, source.width, lexical
+        self.source, self.rows, self.width, self.lexical = source, rows, source.width, source.lexical
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _column(self, place: int) -> Index:
-        return taken(self.source.column(place), self.rows)
+    @property
+    def bytes(self) -> int:
+        return self.rows.nbytes + self.source.bytes
+
+    def _column(self, place: int) -> Column:
+        return taken(self.source.column(place), self.rows, lexical=self.lexical)
 
 
 class Expanded(Held):
-    """Matches with one more component at `place`: rows of the others, and places among the events of the new one."""
+    """Matches with one more component at `place`: rows of the others, and the events of the new one."""
 
-    def __init__(self, source: Held, place: int, rows: Small, events: Index, *, lexical: bool = False) -> None:
+    def __init__(self, source: Held, place: int, rows: Small, events: Column, *, lexical: bool = False) -> None:
         super().__init__()
         self.source, self.rows, self.width, self.lexical = source, rows, source.width + 1, lexical
         self.place = place
@@ -127,84 +130,12 @@ class Expanded(Held):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _column(self, place: int) -> Index:
-        return taken(self.source.column(place - (place > self.place)), self.rows)
-
-
-class Inserted(Held):
-    """Matches with one more component, as ranges of its events: row i of `source` with each of at[lo[i]:hi[i]].
-
-    The source is in lexical order where the new component is the last.
-    """
-
-    def __init__(self, source: Held, place: int, at: Index, lo: Small, hi: Small, total: int) -> None:
-        super().__init__()
-        assert place < source.width or source.lexical or source.width == 1
-        self.source, self.place, self.at, self.lo, self.hi, self.total = source, place, at, lo, hi, total
-        self.width = source.width + 1
-
-    def __len__(self) -> int:
-        return self.total
-
     @property
-    def is_last(self) -> bool:
-        return self.place == self.source.width
+    def bytes(self) -> int:
+        return self.rows.nbytes + self.source.bytes
 
-    def _column(self, place: int) -> Index:
-        return self._listed.column(place)
-
-    @cached_property
-    def _listed(self) -> Expanded:
-        rows = small(self.total)
-        if self.is_last:
-            cursors, at = memory.empty(len(self.at) + 1), self.at
-            reuse.offsets(self.lo, self.hi, cursors)
-            order = None if group.is_sorted(at) else np.argsort(at)  # key by key
-            if order is not None:
-                counts = np.diff(cursors)[order]
-                cursors[order] = np.cumsum(counts) - counts
-                at = at[order]
-            reuse.by_event(self.lo, self.hi, cursors, rows)
-            events, ends = memory.empty(self.total), cursors[:-1] if order is None else cursors[order]
-            reuse.repeated(at, ends, events)
-            return Expanded(self.source, self.place, rows, events)
-        begins = np.zeros(len(self.source), np.uint8)
-        for p in (self.source.width - 1, *range(self.place)):
-            reuse.mark_changes(self.source.column(p), begins)
-        places = small(self.total)
-        reuse.by_group(begins, self.lo, self.hi, rows, places)
-        return Expanded(self.source, self.place, rows, taken(self.at, places))
-
-    def _in_lexical_order(self) -> Held:
-        if not self.is_last:
-            return super()._in_lexical_order()
-        rows, places = small(self.total), small(self.total)
-        reuse.by_match(self.lo, self.hi, rows, places)
-        return Expanded(self.source, self.place, rows, taken(self.at, places), lexical=True)
-
-    def keep(self, places: Sequence[int], test: Test) -> Held:
-        """Without the new component: rows of the source go. Of it alone: events go. Nothing is listed for either."""
-        if self.place not in places:
-            rows = test([self.source.column(p - (p > self.place)) for p in places])
-            lo, hi = small(len(rows)), small(len(rows))
-            reuse.take_small(self.lo, rows, lo)
-            reuse.take_small(self.hi, rows, hi)
-            kept = Kept(self.source, rows, lexical=self.source.lexical)
-            return Inserted(kept, self.place, self.at, lo, hi, _total(lo, hi))
-        if list(places) == [self.place]:
-            kept_events = test([self.at])
-            before = np.zeros(len(self.at) + 1, np.int32)
-            before[1:][kept_events] = 1
-            np.cumsum(before, out=before)
-            lo, hi = small(len(self.lo)), small(len(self.lo))
-            reuse.take_small(before, self.lo, lo)
-            reuse.take_small(before, self.hi, hi)
-            return Inserted(self.source, self.place, taken(self.at, kept_events), lo, hi, _total(lo, hi))
-        return super().keep(places, test)
-
-
-def _total(lo: Small, hi: Small) -> int:
-    return int(hi.sum(dtype=np.int64) - lo.sum(dtype=np.int64))
+    def _column(self, place: int) -> Column:
+        return taken(self.source.column(place - (place > self.place)), self.rows, lexical=self.lexical)
 
 
 class Merged(Held):
@@ -218,14 +149,13 @@ class Merged(Held):
         return sum(map(len, self.parts))
 
     @cached_property
-    def _order(self) -> Index | None:
-        self._joined = [np.concatenate([part.column(p) for part in self.parts]) for p in range(self.width)]
-        return group.order_of(self._joined, self._joined)
+    def _merged(self) -> list[Column]:
+        columns = [np.concatenate([part.column(p) for part in self.parts]) for p in range(self.width)]
+        order = group.order_of(columns, columns)
+        return columns if order is None else [c[order] for c in columns]
 
-    def _column(self, place: int) -> Index:
-        order = self._order
-        joined = self._joined[place]
-        return joined if order is None else joined[order]
+    def _column(self, place: int) -> Column:
+        return self._merged[place]
 
 
 def projected(source: Held, places: Sequence[int]) -> Held:
@@ -239,3 +169,36 @@ def projected(source: Held, places: Sequence[int]) -> Held:
         reuse.mark_changes(c, begins)
     rows = np.flatnonzero(begins)
     return Listed(columns if len(rows) == len(begins) else [c[rows] for c in columns])
+
+
+# Lexical order --------------------------------------------------------------------------------------------------------
+
+_BITS, _PACKED = 16, 64  # of the distance from a match's first event, and of a match that is one number
+
+
+def in_lexical_order(columns: list[Column]) -> Held:
+    """Matches in the order of the answer, in lexical order."""
+    n, width = len(columns[0]), len(columns)
+    out = [small(n) for _ in columns]
+    if width == 1 or n == 0:
+        for to, column in zip(out, columns, strict=True):
+            to[:] = column
+        return Listed(out, lexical=True)
+    low, high, far = reuse.widths(columns[0], columns[-1])
+    bits = max(far.bit_length(), 1)
+    if bits <= _BITS and (width - 1) * bits + (high - low).bit_length() <= _PACKED:
+        keys, spare = (memory.empty(n).view(np.uint64) for _ in range(2))
+        counts = np.empty((width - 2) * 2**bits + high - low + 2, np.uint32)
+        reuse.lexical(columns, low, bits, keys, spare, counts, out)
+        return Listed(out, lexical=True)
+    order: Small = np.arange(n, dtype=np.int32)
+    for column in columns[-2::-1]:
+        order = _ordered(column, order)
+    return Listed([taken(c, order, lexical=True) for c in columns], lexical=True)
+
+
+def _ordered(column: Column, order: Small) -> Small:
+    """A stable order by a column of rows that are in some order already."""
+    least, out = int(column.min()), small(len(order))
+    reuse.ordered(column, least, small(int(column.max()) - least + 2), order, out)
+    return out

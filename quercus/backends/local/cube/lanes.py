@@ -2,7 +2,8 @@
 
 A bound of a position is another one: `after`, the first that comes after it; `upto`, the first that does not come
 before it; `reach`, the first beyond the window that begins there; `back`, the first in the window that ends there. What
-lies between two bounds is then a range of a component's events, and both its ends are looked up in tables.
+lies between two bounds is then a range of a component's events, and both its ends are looked up: in tables with an
+entry for each position of the stream, or, for few matches in a long stream, by searching.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from quercus.backends.local.cube.held import Column, Small
 from quercus.backends.local.cube.stacks import Stacks
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
@@ -23,7 +25,7 @@ from quercus.kernels import group, reuse
 
 T = TypeVar("T")
 Index = NDArray[np.int64]
-Small = NDArray[np.int32]
+FEW = 8  # a table is made where there is a match for so many events; else each match is searched for
 
 
 @frozen
@@ -61,6 +63,23 @@ class Lanes:
         """The bound of each position."""
         return self.once(b, lambda: self._bound(b))
 
+    def bound_at(self, b: Bound, positions: Column) -> Column:
+        """The bounds of some positions, which are few."""
+        if b in self._made or (b.window is not None and b.window.kind == "count" and self.partition):
+            return self.bound(b)[positions]
+        n, ts = len(self.stream), self.stream.ts
+        if b.window is None:
+            if self.stream.schema.ties == "arrival":
+                return positions + (b.kind == "after")
+            return np.searchsorted(ts, ts[positions], "right" if b.kind == "after" else "left")
+        if b.window.kind == "count":
+            moved = positions + (b.window.size if b.kind == "reach" else 1 - b.window.size)
+            return np.asarray(np.clip(moved, 0, n))
+        size = min(b.window.size, 2**63 - 1)
+        if b.kind == "reach":
+            return np.searchsorted(ts, np.minimum(ts[positions], 2**63 - 1 - size) + size, "right")
+        return np.searchsorted(ts, np.maximum(ts[positions], -(2**63) + size) - size, "left")
+
     def keyed(self, attrs: tuple[str, ...]) -> Keyed:
         """All positions by the key that some attributes are."""
 
@@ -92,20 +111,20 @@ class Lanes:
     def _bound(self, b: Bound) -> Small:
         n, ts = len(self.stream), self.stream.ts
         out = np.empty(n, np.int32)
-        if b.kind in ("after", "upto"):
+        if b.window is None:
             if self.stream.schema.ties == "arrival":
                 return np.arange(n, dtype=np.int32) + (1 if b.kind == "after" else 0)
             (reuse.reach if b.kind == "after" else reuse.back)(ts, 0, out)
-            return out
-        assert b.window is not None
-        if b.window.kind == "time":
+        elif b.window.kind == "time":
             (reuse.reach if b.kind == "reach" else reuse.back)(ts, b.window.size, out)
-            return out
-        return self._counted(b.kind == "reach", b.window.size)
+        else:
+            return self._counted(b.kind == "reach", b.window.size)
+        return out
 
     def _counted(self, forward: bool, size: int) -> Small:
         """`reach` and `back` of a window of so many events, in each key's own stream."""
         n = len(self.stream)
+        size = min(size, n)
         if not self.partition:
             places = np.arange(n, dtype=np.int64)
             return np.clip(places + size if forward else places - size + 1, 0, n).astype(np.int32)
@@ -132,16 +151,58 @@ class Lane:
             count = len(lanes.keyed(key).first) - 1
             order, self.starts = group.group_by_code(np.ascontiguousarray(lanes.codes(key)[at]), count)
             self.at = np.ascontiguousarray(at[order])
-        self._tables: dict[Bound, Small] = {}
+        self._tables: dict[Hashable, Small] = {}
 
     def before(self, b: Bound) -> Small:
         """For each position, the place in `at` of the first event that does not lie before its bound (in its key)."""
-        if b not in self._tables:
+
+        def make() -> Small:
             out = np.empty(len(self.lanes.stream), np.int32)
             if self.starts is None:
                 reuse.counted(self.lanes.bound(b), self.at, out)
             else:
                 keys = self.lanes.keyed(self.key)
                 reuse.counted_by_key(keys.order, keys.first, self.lanes.bound(b), self.at, self.starts, out)
-            self._tables[b] = out
-        return self._tables[b]
+            return out
+
+        return self.table(b, make)
+
+    def before_at(self, b: Bound, positions: Column) -> Small:
+        """The same of some positions."""
+        if self.starts is not None or b in self._tables or not self.is_few(positions):
+            return self.before(b)[positions]
+        return np.searchsorted(self.at, self.lanes.bound_at(b, positions)).astype(np.int32)
+
+    def ends(self, low: Bound, low_at: Column, high: Bound, high_at: Column) -> tuple[Small, Column, Small, Column]:
+        """The range of each match between two bounds: a table of where it begins, and where in it; then of its end."""
+        if self.starts is not None or not self.is_few(low_at):
+            return self.before(low), low_at, self.before(high), high_at
+        own = np.arange(len(low_at))
+        return self.before_at(low, low_at), own, self.before_at(high, high_at), own
+
+    def is_few(self, positions: Column) -> bool:
+        """Whether searching costs less than a table: of keys there always is one."""
+        return FEW * len(positions) < len(self.lanes.stream)
+
+    def table(self, key: Hashable, make: Callable[[], Small]) -> Small:
+        """A table of this lane's events, once."""
+        if key not in self._tables:
+            self._tables[key] = make()
+        return self._tables[key]
+
+    def some(self, events: Small) -> Lane:
+        """Only some of the events."""
+        return Lane(self.lanes, np.sort(self.at[events]), self.key)
+
+    def nearest(self, b: Bound, positions: Column, *, before: bool) -> tuple[Index, NDArray[np.bool_]]:
+        """The last event before the bound of some positions, or the first that is not, in their keys; if there is one."""
+        place = self.before_at(b, positions).astype(np.int64) - before
+        if self.starts is None:
+            there = (place >= 0) & (place < len(self.at))
+        else:
+            codes = self.lanes.codes(self.key)[positions]
+            low, high = self.starts[codes], self.starts[np.minimum(codes + 1, len(self.starts) - 1)]
+            there = (codes >= 0) & (place >= low) & (place < high)
+        if not len(self.at):
+            return np.zeros(len(place), np.int64), np.zeros(len(place), bool)
+        return self.at[np.clip(place, 0, len(self.at) - 1)], there
