@@ -18,7 +18,7 @@ from quercus.backends.spark.packed import packed
 from quercus.backends.spark.parts import add_up, parts_of
 from quercus.backends.spark.pushdown import CODE, counts_positions, type_names
 from quercus.backends.spark.report import remember
-from quercus.backends.spark.schemas import arrow_schema, check_input, empty_input, output_schema
+from quercus.backends.spark.schemas import arrow_schema, check_input, empty_input, named, output_schema
 from quercus.backends.spark.sharing import Options, Shared, parallelism, share_out
 from quercus.backends.spark.task import Job, run_task
 from quercus.plan import Plan
@@ -49,9 +49,17 @@ def _job(plan: Plan, shared: Shared, limits: Limits, output: str, *, totals: boo
         shared.ranges,
         shared.expected,
         totals,
-        counts_positions(plan) or plan.schema.ties == "arrival",
+        _apart(plan),
         output,
     ).to_json()
+
+
+def _apart(plan: Plan) -> tuple[str, ...]:
+    """The columns that must tell events apart, if their order matters."""
+    if not counts_positions(plan) and plan.schema.ties != "arrival":
+        return ()
+    order = [] if plan.schema.order is None else [plan.schema.order]
+    return tuple(dict.fromkeys([plan.schema.time, *(named(plan, k) for k in plan.tree.partition_by), *order]))
 
 
 def _totals(plan: Plan, df: DataFrame, shared: Shared, limits: Limits, counters: Any) -> DataFrame:

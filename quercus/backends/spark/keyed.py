@@ -8,6 +8,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from quercus.backends.spark.pushdown import column, counts_positions
+from quercus.backends.spark.schemas import named
 from quercus.ir import tree as t
 from quercus.plan import Plan
 
@@ -27,12 +28,14 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     """The key of a plan: declared, or found by the planner; or why there is none to share events out by."""
     tree = plan.tree
     if tree.partition_by:
-        return Key(tuple(_value(n, given) for n in tree.partition_by), ", ".join(tree.partition_by) + " (declared)")
+        names = [named(plan, n) for n in tree.partition_by]
+        gone = plan.schema.type in names  # once types are numbers
+        return Key(tuple(_value(n, given) for n in names), ", ".join(names) + " (declared)", made=gone)
     if tree.key is None:
         return "no key: not all events of a match must agree on an attribute"
     if counts_positions(plan):
         return "a window of events counts those of all keys"
-    attrs = {c.var: _name(plan, c.attr) for c in tree.key.columns}
+    attrs = {c.var: named(plan, c.attr) for c in tree.key.columns}
     by_type: dict[str, set[str]] = {}
     for n in t.walk(tree.root):
         if isinstance(n, t.Buffer):
@@ -42,7 +45,7 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
         return "events of one type have their key in several attributes"
     names = sorted({next(iter(k)) for k in by_type.values()})
     if len(names) == 1:
-        gone = names[0] == plan.schema.type  # once types are numbers
+        gone = names[0] == plan.schema.type
         return Key((_value(names[0], given),), f"{names[0]} (found)", made=gone)
     kind = column(plan.schema.type).cast("string")
     own = _value(names[0], given)
@@ -50,10 +53,6 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
         types = [k for k, of in by_type.items() if of == {name}]
         own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
     return Key((own,), " or ".join(names) + ", by type (found)", made=True)
-
-
-def _name(plan: Plan, attr: str) -> str:
-    return plan.schema.time if attr == "ts" else plan.schema.type if attr == "type" else attr
 
 
 def _value(name: str, given: st.StructType) -> Column:
