@@ -14,7 +14,6 @@ from pyspark.sql import functions as f
 import quercus as qc
 from quercus.backends.spark import explain, metrics, run
 from quercus.errors import DataError, QueryError
-from tests.generate import ATTRIBUTES, HIERARCHY, Sample, valid
 from tests.spark.bags import ORDER, frame, same
 
 SCHEMA = qc.Schema({"id": "int64", "x": "float64"}, order=ORDER)
@@ -255,30 +254,3 @@ def test_limits_hold_for_each_task(df: Any) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 500 ms", SCHEMA)
     with pytest.raises(Exception, match="more matches of"):
         plan.run(df, limits=qc.Limits(max_matches=10)).collect()
-
-
-# Random queries -------------------------------------------------------------------------------------------------------
-
-
-def check(spark: SparkSession, sample: Sample, r: Random) -> int:
-    o = sample.options
-    key = r.choice([None, None, "id"])
-    schema = qc.Schema(ATTRIBUTES, ties=o.ties, time_unit=o.time_unit, hierarchy=HIERARCHY, order=ORDER, key=key)
-    plan = qc.compile(sample.query, schema)
-    made = frame(spark, sample.events, schema, r.randint(1, 4))
-    times = sorted({int(str(e["ts"])) for e in sample.events})
-    cut = {"borders": tuple(r.sample(times, min(len(times), r.randint(0, 5))))} if r.random() < 0.7 else {"slices": 3}
-    return same(plan, made, sample.events, partitions=r.randint(1, 7), split_keys=r.random() < 0.3, **cut)
-
-
-@pytest.mark.parametrize("first", range(0, 120, 20))
-def test_random_queries(spark: SparkSession, first: int) -> None:
-    found = [check(spark, s, Random(s.seed)) for s, _ in valid(range(880_000 + first, 880_020 + first))]
-    assert sum(found) > 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2000, 100))
-def test_many_random_queries(spark: SparkSession, first: int) -> None:
-    for s, _ in valid(range(890_000 + first, 890_100 + first)):
-        check(spark, s, Random(s.seed))

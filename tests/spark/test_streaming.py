@@ -12,12 +12,10 @@ import pytest
 
 import quercus as qc
 from quercus.backends.spark.streaming import PROVIDER, ROCKSDB, run_stream
-from tests.spark.stream_files import COLUMNS, SCHEMA, SECOND, Files, bag, disordered, drawn, local, table
+from tests.spark.stream_files import COLUMNS, END, SCHEMA, SECOND, Files, bag, disordered, drawn, local, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-END = {"ts": 10**6 * SECOND, "type": "Z", "id": None, "x": None, "s": None, "n": 10**6}  # moves the watermark
 
 
 @pytest.fixture

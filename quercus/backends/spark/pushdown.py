@@ -144,7 +144,7 @@ def _compared(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType
 
 
 def _in_time(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType) -> Column | None:
-    """A moment compared with another. Spark has microseconds, the engine rounds down to its unit: both ends let more in."""
+    """A moment compared with another. Spark has microseconds, the engine its unit, rounded down: this lets more in."""
     name = named(plan, c.attr)
     if op == "<>" or not isinstance(k.value, int) or name not in given.names:
         return None
