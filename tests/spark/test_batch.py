@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -75,6 +76,7 @@ def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, 
         ("SEQ(A a, B b, !C c) WITHIN 90 ms", "id"),
         ("SEQ(A a, B b) WITHIN 4 EVENTS", "id"),
         ("AND(A a, B b) WITHIN 30 ms PARTITION BY id", None),
+        ("SEQ(A a, A b) WITHIN 3 EVENTS PARTITION BY type, id", None),
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"partitions": 1}, {"partitions": 7}, {"partitions": 2, "split_keys": True}])
@@ -186,8 +188,60 @@ def test_only_what_is_needed_leaves_the_files(spark: SparkSession, tmp_path: Any
     assert "shared out" in text
     assert "by time" in text
     ran = plan.explain(analyze=made)
-    assert f"rows of the answer   {plan.run(made).count()}" in ran
+    assert f"rows of the answer    {plan.run(made).count()}" in ran
+    assert "rows                  400" in ran
     assert "seconds in the engine" in ran
+
+
+def test_a_range_of_time_stays_in_the_files(spark: SparkSession, tmp_path: Any) -> None:
+    table = trades()
+    table = table.set_column(0, "ts", pa.array(np.asarray(table["ts"]) * 1_000_000 + 7, pa.timestamp("us", "UTC")))
+    spark.createDataFrame(table).write.parquet(str(tmp_path / "events"))
+    made = spark.read.parquet(str(tmp_path / "events"))
+    asked = "a.ts > '1970-01-01T00:03:00', b.ts > '1970-01-01T00:03:00', b.ts <= '1970-01-01T00:09:00'"
+    for unit in ("us", "ms"):
+        schema = qc.Schema({"ts": f"timestamp[{unit}]", "id": "int64", "x": "float64"})
+        plan = qc.compile(f"PATTERN SEQ(A a, B b, {asked}) WITHIN 20 s", schema)
+        kept = table.set_column(0, "ts", table["ts"].cast(pa.timestamp(unit, "UTC"), safe=False))
+        if unit == "us":
+            assert same(plan, made, kept, slices=3) > 10
+        text = explain(plan, made)
+        assert "GreaterThanOrEqual(ts,1970-01-01 00:03:00.0)" in text
+
+
+def test_the_planner_knows_what_was_counted(df: Any, events: pa.Table) -> None:
+    """Statistics come with the look at the events; it is made once, and a plan with its own keeps them."""
+    plan = qc.compile("PATTERN SEQ(A a, B b, C c, a.x > 0.9) WITHIN 20 ms", SCHEMA)
+    counted = Counter(
+        t for t, x in zip(*(events[n].to_pylist() for n in ("type", "x")), strict=True) if t != "A" or x > 0.9
+    )
+    text = explain(plan, df)
+    told = ", ".join(f"{counted[t]} {t}" for t in sorted("ABC", key=lambda t: -counted[t]))
+    assert f"planned for {counted['A'] + counted['B'] + counted['C']} events: {told}" in text
+    assert plan.tree.cost != plan.made["spark"][next(k for k in plan.made["spark"] if "plan" in k)].tree.cost
+    assert same(plan, df, events) > 10
+    keyed = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 20 ms", SCHEMA)
+    assert "planned for" in explain(keyed, df)
+    given = qc.compile(keyed.text, SCHEMA, stats=qc.Stats(rates={"A": 0.1, "B": 0.1}))
+    assert "planned for" not in explain(given, df)
+    assert "planned for" not in explain(qc.compile(keyed.text, SCHEMA, shape="left"), df)
+    looks = len(plan.made["spark"])
+    explain(plan, df)
+    assert len(plan.made["spark"]) == looks
+
+
+def test_what_is_counted(df: Any, events: pa.Table) -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 20 ms", SCHEMA)
+    found = run(plan, df, borders=(300, 600))
+    n = len(found.collect())
+    told = metrics(found, rows=True)
+    useful = sum(t in "AB" for t in events["type"].to_pylist())
+    at = zip(events["ts"].to_pylist(), events["type"].to_pylist(), strict=True)
+    halo = sum(280 <= ts < 300 or 580 <= ts < 600 for ts, t in at if t in "AB")
+    assert told["seconds"] > 0
+    del told["seconds"]
+    wanted = {"events": useful + halo, "halo": halo, "matches": n, "tasks": 3}
+    assert told == {"rows": len(events), "pruned": len(events) - useful, **wanted}
 
 
 def test_what_is_pushed_down_lets_nothing_go(spark: SparkSession) -> None:
@@ -231,13 +285,43 @@ def test_bad_input_is_refused_before_anything_runs(df: Any) -> None:
 
 
 def test_null_times_are_an_error(df: Any) -> None:
-    holes = df.withColumn("ts", f.when(f.col("ts") != 400, f.col("ts")))
-    for pattern in ("SEQ(A a, B b) WITHIN 5 ms", "SEQ(A a, B b, [id]) WITHIN 5 ms"):
+    holes = df.withColumn("ts", f.when(f.col("id") != 1, f.col("ts")))
+    for pattern in ("SEQ(A a, B b) WITHIN 5 ms", "SEQ(A a, B b, [id]) WITHIN 5 ms", "SEQ(A a, B b) WITHIN 5 EVENTS"):
         plan = qc.compile(f"PATTERN {pattern}", SCHEMA)
-        with pytest.raises(Exception, match="column 'ts'"):
-            run(
-                plan, holes.where("type = 'A' or type = 'B'").withColumn("ts", f.lit(None).cast("long")), slices=3
-            ).collect()
+        with pytest.raises(DataError, match=r"column 'ts': \d+ events without a time"):
+            run(plan, holes)  # before the job starts
+    with pytest.raises(Exception, match="without a time"):
+        run(plan, holes, borders=(100,)).collect()  # nothing was looked at before
+
+
+def test_rows_of_any_order_and_number(spark: SparkSession, tmp_path: Any) -> None:
+    """Unsorted rows, equal rows, partitions without any."""
+    twice = pa.concat_tables([trades(60, span=90).slice(0, 40), trades(60, span=90).slice(20)])
+    twice = twice.take(pa.array(np.random.default_rng(8).permutation(len(twice))))
+    schema = qc.Schema({"id": "int64", "x": "float64"})
+    made = spark.createDataFrame(twice).repartition(7, "id")
+    assert 0 in [len(part) for part in made.rdd.glom().collect()]
+    for pattern in ("SEQ(A a, B b) WITHIN 9 ms", "SEQ(A a, B b, [id]) WITHIN 30 ms", "AND(A a, B+ b) WITHIN 9 ms"):
+        plan = qc.compile(f"PATTERN {pattern}", schema)
+        assert same(plan, made, twice, partitions=7, slices=5) > 10
+
+
+def test_what_breaks_ties_must_break_them(spark: SparkSession) -> None:
+    columns = {"ts": [1, 2, 2, 3], "type": list("AABB"), "id": [1, 1, 2, 2], "x": [0.0] * 4}
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", SCHEMA)
+    keyed = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS PARTITION BY id", SCHEMA)
+
+    def given(nth: list[int | None]) -> Any:
+        return spark.createDataFrame(pa.table({**columns, ORDER: pa.array(nth, pa.int64())}))
+
+    assert len(plan.run(given([0, 1, 2, 3])).collect()) == 4 - 2
+    with pytest.raises(Exception, match="the time 2, and the same 'nth', which is to break ties"):
+        plan.run(given([0, 1, 1, 2])).collect()
+    assert keyed.run(given([0, 1, 1, 2])).collect() == []  # of different keys
+    with pytest.raises(Exception, match="'nth': an event without a value to break ties by"):
+        plan.run(given([0, 1, None, 2])).collect()
+    unordered = qc.compile(keyed.text, qc.Schema({"id": "int64", "x": "float64"}))
+    assert unordered.run(given([0, 1, 2, 3])).collect() == []
 
 
 def test_events_of_one_time_need_an_order_where_they_are_counted(df: Any, events: pa.Table) -> None:

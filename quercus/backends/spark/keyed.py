@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from attrs import frozen
 from pyspark.sql import Column
 from pyspark.sql import functions as f
@@ -17,11 +19,15 @@ FLOATS = (st.FloatType, st.DoubleType)
 
 @frozen(eq=False)
 class Key:
-    """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first."""
+    """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first.
+
+    `attribute`: the one that it is, if it is one.
+    """
 
     columns: tuple[Column, ...]
     said: str
     made: bool = False
+    attribute: str | None = None
 
 
 def key_of(plan: Plan, given: st.StructType) -> Key | str:
@@ -30,7 +36,9 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     if tree.partition_by:
         names = [named(plan, n) for n in tree.partition_by]
         gone = plan.schema.type in names  # once types are numbers
-        return Key(tuple(_value(n, given) for n in names), ", ".join(names) + " (declared)", made=gone)
+        return Key(
+            tuple(_value(n, given) for n in names), ", ".join(names) + " (declared)", gone, _only(tree.partition_by)
+        )
     if tree.key is None:
         return "no key: not all events of a match must agree on an attribute"
     if counts_positions(plan):
@@ -46,13 +54,18 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     names = sorted({next(iter(k)) for k in by_type.values()})
     if len(names) == 1:
         gone = names[0] == plan.schema.type
-        return Key((_value(names[0], given),), f"{names[0]} (found)", made=gone)
+        attribute = _only({c.attr for c in tree.key.columns})
+        return Key((_value(names[0], given),), f"{names[0]} (found)", gone, attribute)
     kind = column(plan.schema.type).cast("string")
     own = _value(names[0], given)
     for name in names[1:]:
         types = [k for k, of in by_type.items() if of == {name}]
         own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
     return Key((own,), " or ".join(names) + ", by type (found)", made=True)
+
+
+def _only(names: Collection[str]) -> str | None:
+    return next(iter(names)) if len(names) == 1 else None
 
 
 def _value(name: str, given: st.StructType) -> Column:

@@ -76,7 +76,7 @@ def _useful(plan: Plan, given: st.StructType, names: list[str]) -> Column:
         return f.lit(False)
     by_condition: dict[tuple[str, ...], list[list[Column]]] = {}
     for n in leaves:
-        said = [c for p in n.where if not p.when and (c := _condition(p.expr, plan, given)) is not None]
+        said = [c for p in n.where if not p.when and (c := condition(p.expr, plan, given)) is not None]
         by_condition.setdefault(tuple(sorted(n.accepts)), []).append(said)
     every = kind.isin(names)
     if not any(said for many in by_condition.values() for said in many):
@@ -101,7 +101,7 @@ _YEAR_1, _YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000  # in mi
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def _condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
+def condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
     """A condition on one event in Spark's words; None: Spark might see it otherwise."""
     match e:
         case x.Compare(op=op, left=x.Column() as c, right=x.Const() as k):
@@ -115,7 +115,7 @@ def _condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
             own = _own(c, plan, given)
             return None if own is None else own.isNotNull() if e.negated else own.isNull()
         case x.Logic():
-            parts = [_condition(i, plan, given) for i in e.items]
+            parts = [condition(i, plan, given) for i in e.items]
             there = [i for i in parts if i is not None]
             if e.op == "or":
                 return reduce(Column.__or__, there) if len(there) == len(parts) else None

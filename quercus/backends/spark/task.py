@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -48,6 +48,7 @@ class Job:
     expected: dict[str, int]  # of each slice: how many events it must get, where events are counted
     totals: bool  # parts of totals instead of matches
     apart: tuple[str, ...]  # the columns that tell events apart whose order matters: of no two may all be the same
+    refined: bool  # whether a worker may plan again for the events that it gets
     output: str  # the columns of the answer, packed
 
     def to_json(self) -> str:
@@ -75,9 +76,15 @@ def made(text: str) -> Made:
     job = Job(**{**data, **lists, "ranges": ranges})
     plan = Plan.from_json(job.plan)
     whole = parts_of(plan) if job.totals else plan
-    return Made(
-        job, plan, whole, anchored(whole) if ranges else None, Limits(**json.loads(job.limits)), unpacked(job.output)
-    )
+    own = anchored(whole) if ranges else None
+    if job.refined:
+        whole, own = _open(whole), None if own is None else _open(own)
+    return Made(job, plan, whole, own, Limits(**json.loads(job.limits)), unpacked(job.output))
+
+
+def _open(plan: Plan) -> Plan:
+    """The plan as if its statistics were guesses, to which the events at hand go before."""
+    return evolve(plan, options=evolve(plan.options, stats=None))
 
 
 def run_task(
