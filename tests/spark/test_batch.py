@@ -85,6 +85,28 @@ def test_keys(df: Any, events: pa.Table, pattern: str, key: str | None, options:
     assert same(qc.compile(f"PATTERN {pattern}", schema), df, events, **options) > 10
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, !B b, [id]) AGG COUNT(*) AS n WITHIN 9 ms",
+        "SEQ(!B b, A a, [id]) AGG COUNT(*) AS n GROUPBY a.id WITHIN 9 ms",
+        "AND(A a, !B b, [id]) AGG COUNT(*) AS n WITHIN 9 ms",
+        "SEQ(A+ a, !B b, [id]) WITHIN 9 ms",
+        "SEQ(A a, !SEQ(B b, A c), [id]) AGG COUNT(*) AS n WITHIN 9 ms",
+        "SEQ(A a, B b, !C c, [id]) WITHIN 90 ms",
+    ],
+)
+def test_events_without_a_key(spark: SparkSession, query: str) -> None:
+    """An event alone agrees with nobody on a key, so that it may have none, and nothing that has one violates it."""
+    r = Random(9)
+    table = trades(150, span=200)
+    table = table.set_column(2, "id", pa.array([r.choice((None, 0, 1, 2)) for _ in range(150)], pa.int64()))
+    plan = qc.compile(f"PATTERN {query}", SCHEMA)
+    assert plan.tree.key is not None
+    for options in ({"partitions": 3}, {"partitions": 4, "split_keys": True}):
+        assert same(plan, frame(spark, table, SCHEMA, 0), table, **options)
+
+
 def test_keys_of_several_names(spark: SparkSession) -> None:
     r = np.random.default_rng(2)
     n = 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import assert_never
 
 from attrs import frozen
 from pyspark.sql import Column
@@ -11,6 +12,7 @@ from pyspark.sql import types as st
 
 from quercus.backends.spark.pushdown import column, counts_positions
 from quercus.backends.spark.schemas import named
+from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.plan import Plan
 
@@ -21,13 +23,14 @@ FLOATS = (st.FloatType, st.DoubleType)
 class Key:
     """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first.
 
-    `attribute`: the one that it is, if it is one.
+    `attribute`: the one that it is, if it is one. `nulls`: whether an event without a key can be part of a match.
     """
 
     columns: tuple[Column, ...]
     said: str
     made: bool = False
     attribute: str | None = None
+    nulls: bool = False
 
 
 def key_of(plan: Plan, given: st.StructType) -> Key | str:
@@ -52,16 +55,35 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     if any(len(names) > 1 or "" in names for names in by_type.values()):
         return "events of one type have their key in several attributes"
     names = sorted({next(iter(k)) for k in by_type.values()})
+    nulls = _least(plan.bound.pattern) < 2
     if len(names) == 1:
         gone = names[0] == plan.schema.type
         attribute = _only({c.attr for c in tree.key.columns})
-        return Key((_value(names[0], given),), f"{names[0]} (found)", gone, attribute)
+        return Key((_value(names[0], given),), f"{names[0]} (found)", gone, attribute, nulls)
     kind = column(plan.schema.type).cast("string")
     own = _value(names[0], given)
     for name in names[1:]:
         types = [k for k, of in by_type.items() if of == {name}]
         own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
-    return Key((own,), " or ".join(names) + ", by type (found)", made=True)
+    return Key((own,), " or ".join(names) + ", by type (found)", made=True, nulls=nulls)
+
+
+def _least(e: p.Pattern) -> int:
+    """How many variables a match has at least. Two must agree on the key; one that is alone agrees with nobody, and
+    may have none."""
+    match e:
+        case p.Leaf():
+            return 1
+        case p.Kleene():
+            return min(e.least, 1)
+        case p.Not():
+            return 0
+        case p.Or():
+            return min(_least(b.body) for b in e.branches)
+        case p.Seq() | p.And():
+            return sum(map(_least, e.parts))
+        case _:
+            assert_never(e)
 
 
 def _only(names: Collection[str]) -> str | None:

@@ -76,7 +76,7 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
     more = tuple(k.alias(f"{MADE}{i}") for i, k in enumerate(key.columns)) if key.made else ()
     columns = tuple(f.col(f"{MADE}{i}") for i in range(len(more))) or key.columns
     events = pruned(plan, df, *more)
-    for k in columns:
+    for k in columns if not key.nulls else ():
         events = events.where(k.isNotNull())
     count = options.partitions or max(4 * parallelism(df), 8)
     said = [f"by key: {key.said}, {count} partitions"]
