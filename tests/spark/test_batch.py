@@ -121,6 +121,15 @@ def test_keys_of_several_names(spark: SparkSession) -> None:
     assert "by time: events of one type have their key in several attributes" in explain(itself, made)
 
 
+def test_columns_may_have_any_name(spark: SparkSession) -> None:
+    """Also those that the look at the events uses."""
+    table = trades().rename_columns(["at", "n", "some", "k0"])
+    schema = qc.Schema({"some": "int64", "k0": "float64"}, time="at", type="n", order=ORDER)
+    made = frame(spark, table, schema, 0)
+    for pattern in ("SEQ(A a, B b, [some]) WITHIN 20 ms", "SEQ(A a, B b) WITHIN 20 ms"):
+        assert same(qc.compile(f"PATTERN {pattern}", schema), made, table, slices=3, split_keys=True) > 10
+
+
 def test_a_hot_key_is_cut_into_slices(spark: SparkSession) -> None:
     r = np.random.default_rng(3)
     table = trades(3000, span=20_000)

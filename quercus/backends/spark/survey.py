@@ -67,8 +67,9 @@ class Keys:
 
 def keys(df: DataFrame, key: tuple[Column, ...], at: Column, types: tuple[Column, ...], much: float) -> Keys:
     """Keys, from a sample of the events, with more than this part of them; all events are counted."""
-    marked = df.select("*", (f.rand(7) < f.lit(SAMPLED)).alias("some"), at.alias("at"), *_named(types))
-    own = [f.when(f.col("some"), k).alias(f"k{i}") for i, k in enumerate(key)]
+    some = (f.rand(7) < f.lit(SAMPLED)).alias("some")
+    marked = df.select(some, at.alias("at"), *_named(types), *(k.alias(f"all{i}") for i, k in enumerate(key)))
+    own = [f.when(f.col("some"), f.col(f"all{i}")).alias(f"k{i}") for i in range(len(key))]
     names = ["n", "untimed", "low", "high", *(f"t{i}" for i in range(len(types)))]
     made = [*_counted("at"), *(f.count_if(f"t{i}") for i in range(len(types)))]
     counted = marked.groupBy("some", *own).agg(*(c.alias(n) for c, n in zip(made, names, strict=True)))
