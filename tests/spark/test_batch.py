@@ -61,6 +61,7 @@ CUTS: tuple[dict[str, Any], ...] = ({"slices": 1}, {"slices": 4}, {"borders": (0
         "SEQ(A a, B b, C c) WITHIN 12 EVENTS",
         "SEQ(A a, B+ b, !C c) WITHIN 7 EVENTS",
         "SEQ(A a, SEQ(B b, C c) WITHIN 3 EVENTS, D d) WITHIN 60 ms",
+        "OR(AND(A a, B[1] b), SEQ(C c, B d)) WITHIN 3 EVENTS WITHIN 60 ms",
     ],
 )
 def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, Any]) -> None:
@@ -73,6 +74,7 @@ def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, 
         ("SEQ(A a, B b, !C c, D d, [id]) WITHIN 90 ms", None),
         ("SEQ(A a, B+ b, a.id = b.id) WITHIN 90 ms", None),
         ("SEQ(A a, A b, a.type = b.type) WITHIN 20 ms", None),
+        ("AND(OR((A[1] a & B b, a.id = b.id)) WITHIN 4 EVENTS) WITHIN 90 ms", None),
         ("SEQ(A a, B b, !C c) WITHIN 90 ms", "id"),
         ("SEQ(A a, B b) WITHIN 4 EVENTS", "id"),
         ("AND(A a, B b) WITHIN 30 ms PARTITION BY id", None),

@@ -17,10 +17,11 @@ from quercus.backends.spark.counters import counters_for
 from quercus.backends.spark.packed import packed
 from quercus.backends.spark.parts import add_up, parts_of
 from quercus.backends.spark.planning import is_open
-from quercus.backends.spark.pushdown import CODE, counts_positions, type_names
+from quercus.backends.spark.pushdown import CODE, type_names
 from quercus.backends.spark.report import Report, remember
 from quercus.backends.spark.schemas import arrow_schema, check_input, empty_input, named, output_schema
 from quercus.backends.spark.sharing import Options, Shared, parallelism, share_out
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.backends.spark.task import Job, run_task
 from quercus.plan import Plan
 
@@ -60,7 +61,7 @@ def _job(plan: Plan, shared: Shared, limits: Limits, output: str, *, refined: bo
 
 def _apart(plan: Plan) -> tuple[str, ...]:
     """The columns that must tell events apart, if their order matters."""
-    if not counts_positions(plan) and plan.schema.ties != "arrival":
+    if not counts_events(plan) and plan.schema.ties != "arrival":
         return ()
     order = [] if plan.schema.order is None else [plan.schema.order]
     return tuple(dict.fromkeys([plan.schema.time, *(named(plan, k) for k in plan.tree.partition_by), *order]))

@@ -10,8 +10,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from quercus.backends.spark.pushdown import column, counts_positions
+from quercus.backends.spark.pushdown import column
 from quercus.backends.spark.schemas import named
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.plan import Plan
@@ -44,7 +45,7 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
         )
     if tree.key is None:
         return "no key: not all events of a match must agree on an attribute"
-    if counts_positions(plan):
+    if counts_events(plan):
         return "a window of events counts those of all keys"
     attrs = {c.var: named(plan, c.attr) for c in tree.key.columns}
     by_type: dict[str, set[str]] = {}

@@ -13,7 +13,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from quercus.backends.spark.pushdown import CODE, MICROSECONDS, condition, counts_positions, type_names
+from quercus.backends.spark.pushdown import CODE, MICROSECONDS, condition, type_names
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.backends.spark.survey import Times
 from quercus.ir import text
 from quercus.ir import tree as t
@@ -41,7 +42,7 @@ def planned(plan: Plan, given: st.StructType, seen: Times, distinct: Mapping[str
         return plan
     span = max(float(seen.span), 1.0) / _unit(plan, given)
     rates = {n: k / span for n, k in zip(type_names(plan) or (), seen.by_type, strict=True)}
-    known = {} if counts_positions(plan) else dict.fromkeys(_decided(plan, given), 1.0)
+    known = {} if counts_events(plan) else dict.fromkeys(_decided(plan, given), 1.0)
     stats = Stats(rates, distinct, known, total=seen.events / span)
     return evolve(plan, options=evolve(plan.options, stats=stats)).with_query(plan.bound, plan.schema)
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from quercus.backends.spark.schemas import columns_of, named
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.plan import Plan
@@ -27,13 +28,6 @@ def column(name: str) -> Column:
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def counts_positions(plan: Plan) -> bool:
-    """Whether every event counts, of whatever type: some window is one of events."""
-    nodes = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Join | t.Stack)]
-    windows = [plan.tree.window, *(n.window for n in nodes if n.window is not None)]
-    return any(w.kind == "count" for w in windows)
-
-
 def types_read(plan: Plan) -> list[str]:
     """The names of all types that a leaf takes, negated ones included."""
     leaves = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Buffer)]
@@ -43,7 +37,7 @@ def types_read(plan: Plan) -> list[str]:
 def pruned(plan: Plan, df: DataFrame, *more: Column) -> DataFrame:
     """The rows and columns that a run needs, and `more`; types as numbers in `type_names`, if they are not too many."""
     names = types_read(plan)
-    if not counts_positions(plan):
+    if not counts_events(plan):
         df = df.where(_useful(plan, df.schema, names))
     for key in plan.tree.partition_by:
         df = df.where(column(named(plan, key)).isNotNull())

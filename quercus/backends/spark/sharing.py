@@ -16,8 +16,9 @@ from quercus.backends.spark.clock import clock, length
 from quercus.backends.spark.keyed import Key, key_of
 from quercus.backends.spark.planning import planned, types_counted
 from quercus.backends.spark.planning import said as planned_for
-from quercus.backends.spark.pushdown import counts_positions, pruned
+from quercus.backends.spark.pushdown import pruned
 from quercus.backends.spark.slices import FAR, Slices, borders_for, by_quantiles, of_cells, slice_of
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.backends.spark.task import PLACE, Range
 from quercus.errors import DataError
 from quercus.plan import Plan
@@ -83,7 +84,7 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
     at = clock(plan, df.schema)
     hot: list[tuple[tuple[Any, ...], Slices]] = []
     best = plan
-    if options.split_keys is not False and not counts_positions(plan):
+    if options.split_keys is not False and not counts_events(plan):
         known = _remembered(
             plan, events, ("keys", count), lambda: survey.keys(events, columns, at, types_counted(plan), HOT / count)
         )
