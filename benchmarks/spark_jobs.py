@@ -41,7 +41,7 @@ def summed(df: DataFrame) -> Answer:
 
 def emptied(plan: qc.Plan, df: DataFrame) -> DataFrame:
     """The job of `plan.run(df)` up to the workers, which take their events and find nothing."""
-    from quercus.backends.spark.batch import _plainly_named
+    from quercus.backends.spark.batch import plainly_named
     from quercus.backends.spark.sharing import Options, share_out
 
     def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -50,7 +50,7 @@ def emptied(plan: qc.Plan, df: DataFrame) -> DataFrame:
         yield from ()
 
     shared = share_out(plan, df, Options())
-    return _plainly_named(shared.events).mapInArrow(nothing, "first long, middle long, last long")
+    return plainly_named(shared.events).mapInArrow(nothing, "first long, middle long, last long")
 
 
 def applied(plan: qc.Plan, df: DataFrame) -> DataFrame:

@@ -17,10 +17,10 @@ from quercus.compiler.cube.planning import Planning
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.slices import sliced
 from quercus.compiler.cube.workload import Workload
-from quercus.errors import QueryError, nearest
+from quercus.errors import DataError, QueryError, nearest
 from quercus.ir import text as texts
 from quercus.ir.workload import Cuboid, Ordering, Refinement, Strategy
-from quercus.plan import Plan
+from quercus.plan import Plan, is_of_spark
 from quercus.schema import Schema
 from quercus.stats import Stats
 
@@ -152,6 +152,8 @@ class Cube:
         from quercus.backends import Limits
         from quercus.backends.local.cube import run_cube
 
+        if backend == "spark" or (backend is None and is_of_spark(events)):
+            return self._run_on_spark(events, threads, limits or Limits())
         if backend not in (None, "local"):
             raise QueryError("E703", f"the backend '{backend}' cannot run a cube", hint="run its plans one by one")
         self._known  # noqa: B018  # before the clock of a limit runs
@@ -166,6 +168,14 @@ class Cube:
         if seen:
             self._last = seen[0], result.ordering, result.sizes
         return result
+
+    def _run_on_spark(self, df: Any, threads: int | None, limits: Limits, **options: Any) -> Any:
+        from quercus.backends.spark.cube import run_cube
+        from quercus.backends.spark.sharing import Options
+
+        if threads is not None:
+            raise DataError("threads= is for the local backend: on Spark, cores and executors are the session's")
+        return run_cube(self.plans, self.share, self.stats, df, limits, Options(**options))
 
     def stream(
         self,

@@ -78,7 +78,7 @@ class Plan:
         """
         if analyze is None:
             return explain(self, verbose=verbose)
-        if _is_of_spark(analyze):
+        if is_of_spark(analyze):
             from quercus.backends.spark.report import explain as explain_on_spark
 
             return explain_on_spark(self, cast("Any", analyze), analyze=True)
@@ -141,7 +141,7 @@ class Plan:
         """
         from quercus import backends
 
-        chosen = backends.get(backend or ("spark" if _is_of_spark(events) else "local"))
+        chosen = backends.get(backend or ("spark" if is_of_spark(events) else "local"))
         reason = chosen.supports(self)
         if reason is not None:
             raise QueryError("E703", f"the backend '{chosen.name}' cannot run this plan: {reason}")
@@ -254,7 +254,7 @@ class Plan:
         return plan
 
 
-def _is_of_spark(events: object) -> bool:
+def is_of_spark(events: object) -> bool:
     return type(events).__name__ == "DataFrame" and type(events).__module__.startswith("pyspark.")
 
 

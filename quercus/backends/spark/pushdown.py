@@ -6,6 +6,7 @@ pushed down where Spark decides it as the engine does, or lets more through: the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import reduce
 
@@ -43,6 +44,21 @@ def pruned(plan: Plan, df: DataFrame, *more: Column) -> DataFrame:
         df = df.where(column(named(plan, key)).isNotNull())
     kept = [column(n) for n in columns_of(plan) if n != plan.schema.type]
     return df.select(*kept, _coded(plan, names), *more)
+
+
+def pruned_for(plans: tuple[Plan, ...], df: DataFrame) -> DataFrame:
+    """The rows and columns that a run of any of these plans needs; types as numbers in `types_of`."""
+    names = sorted({name for plan in plans for name in types_read(plan)})
+    given, one = df.schema, plans[0]
+    df = df.where(reduce(Column.__or__, (_useful(plan, given, types_read(plan)) for plan in plans)))
+    kept = dict.fromkeys(n for plan in plans for n in columns_of(plan) if n != plan.schema.type)
+    return df.select(*map(column, kept), _coded(one, names))
+
+
+def types_of(plans: Mapping[str, Plan]) -> list[str] | None:
+    """What the numbers of types stand for, of several plans together; None: types are sent as they are."""
+    names = sorted({name for plan in plans.values() for name in types_read(plan)})
+    return names if len(names) <= MOST_CODES else None
 
 
 def type_names(plan: Plan) -> list[str] | None:

@@ -127,7 +127,7 @@ def _hot_keys(
     if not chosen or plan.tree.window.size >= FAR:
         return []
     at = clock(plan, given)
-    halo = _halo(plan, given)
+    halo = halo_of(plan, given)
     found = []
     for values in chosen:
         same = events
@@ -173,7 +173,7 @@ def _by_time(plan: Plan, df: DataFrame, why: str, options: Options) -> Shared:
 
 
 def _timed_slices(plan: Plan, df: DataFrame, times: survey.Times | None, options: Options) -> Slices | None:
-    halo = _halo(plan, df.schema)
+    halo = halo_of(plan, df.schema)
     if max(halo.back, halo.ahead) >= FAR:
         return None
     if times is None:
@@ -201,7 +201,7 @@ def _counted_slices(
     return of_cells(cells, sizes, most, plan.tree.window.size)
 
 
-def _halo(plan: Plan, given: st.StructType) -> Slices:
+def halo_of(plan: Plan, given: st.StructType) -> Slices:
     size = length(plan, given)
     ahead = anchored(plan) is None or looks_ahead(plan.bound.pattern)
     return Slices((), back=size, ahead=size if ahead else 0)

@@ -24,13 +24,12 @@ from quercus.backends.local.outputs import Answer, projected
 from quercus.backends.local.run import run_plan
 from quercus.backends.local.values import combined
 from quercus.backends.spark.anchor import OWN, anchored
-from quercus.backends.spark.packed import unpacked
+from quercus.backends.spark.packed import ROWS, unpacked
 from quercus.backends.spark.parts import parts_of
 from quercus.errors import DataError
 from quercus.plan import Plan
 
 PLACE = "quercus_slice"  # the column that says which worker a row is for
-ROWS = 1 << 16  # of one batch of the answer
 
 Range = tuple[int | None, int | None]
 
@@ -96,7 +95,7 @@ def run_task(
     if not any(b.num_rows for b in taken):
         return
     table = pa.Table.from_batches(taken).rename_columns(m.job.columns)
-    for place, part in _by_place(table):
+    for place, part in by_place(table):
         began = time.perf_counter()
         if m.job.expected.get(str(place), part.num_rows) != part.num_rows:
             raise DataError(
@@ -106,33 +105,42 @@ def run_task(
         own = m.job.ranges.get(str(place))
         found = answer_of(m, part, own)
         if count is not None:
-            halo = 0 if own is None else part.num_rows - int(_inside(part.column(m.plan.schema.time), own).sum())
+            halo = 0 if own is None else part.num_rows - int(inside(part.column(m.plan.schema.time), own).sum())
             count(events=part.num_rows, halo=halo, matches=found.num_rows, seconds=time.perf_counter() - began)
         yield from found.rename_columns(m.output.names).cast(m.output).to_batches(ROWS)
 
 
 def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
     """The rows of the answer over some events: of all matches, or of those whose anchor lies in a range of time."""
-    table = _decoded(m, table)
-    schema = m.plan.schema
+    table, schema = read(m, table), m.plan.schema
+    if own is None:
+        return _columns(m, m.whole, table)
+    mine = inside(table.column(schema.time), own)
+    if m.own is not None:
+        return _columns(m, m.own, table.append_column(OWN, pa.array(mine)))
+    found = run_plan(m.whole, table, m.limits, listed=True, narrow=True).answer
+    some = own_of(found, own)
+    return aggregated(some) if m.job.totals else projected(some)
+
+
+def read(m: Made, table: pa.Table) -> pa.Table:
+    """Events as they were sent -> as the engine takes them, in an order where one matters."""
+    table, schema = _decoded(m, table), m.plan.schema
     if schema.order is not None:
         _check_order(table, schema.order)
         table = table.take(pc.sort_indices(table, [(schema.time, "ascending"), (schema.order, "ascending")]))
     if m.job.apart:
         _check_ties(m, table)
-    if own is None:
-        return _columns(m, m.whole, table)
-    mine = _inside(table.column(schema.time), own)
-    if m.own is not None:
-        return _columns(m, m.own, table.append_column(OWN, pa.array(mine)))
-    found = run_plan(m.whole, table, m.limits, listed=True, narrow=True).answer
+    return table
+
+
+def own_of(found: Answer, own: Range) -> Answer:
+    """The matches whose last event lies in a range of time."""
     last = np.stack([b.ends_of()[1] for b in found.bound.values()])
-    times = _times(found.table.column(schema.time))
+    times = _times(found.table.column(found.schema.time))
     latest = np.where(last < 0, np.iinfo(np.int64).min, times[np.maximum(last, 0)]).max(axis=0)
     kept = np.flatnonzero(_within(latest, own))
-    bound = {v: b.take(kept) for v, b in found.bound.items()}
-    some = Answer(found.table, schema, m.whole.query, bound)
-    return aggregated(some) if m.job.totals else projected(some)
+    return Answer(found.table, found.schema, found.query, {v: b.take(kept) for v, b in found.bound.items()})
 
 
 def _columns(m: Made, plan: Plan, table: pa.Table) -> pa.Table:
@@ -143,7 +151,7 @@ def _columns(m: Made, plan: Plan, table: pa.Table) -> pa.Table:
     return projected(Answer(found.table, m.plan.schema, m.plan.query, found.bound))
 
 
-def _by_place(table: pa.Table) -> Iterator[tuple[int | None, pa.Table]]:
+def by_place(table: pa.Table) -> Iterator[tuple[int | None, pa.Table]]:
     """The events of each slice that a partition was given: one, as a rule."""
     if PLACE not in table.column_names:
         yield None, table
@@ -163,7 +171,7 @@ def _decoded(m: Made, table: pa.Table) -> pa.Table:
     return table.drop_columns([m.job.type_column]).append_column(m.plan.schema.type, types)
 
 
-def _inside(column: Any, own: Range) -> NDArray[np.bool_]:
+def inside(column: Any, own: Range) -> NDArray[np.bool_]:
     """Which events lie in a range of time."""
     return _within(_times(column), own)
 
