@@ -175,7 +175,7 @@ class Cube:
 
         if threads is not None:
             raise DataError("threads= is for the local backend: on Spark, cores and executors are the session's")
-        return run_cube(self.plans, self.share, self.stats, df, limits, Options(**options))
+        return run_cube(self.plans, self.share, self.stats, df, limits, Options(**options), cube)
 
     def stream(
         self,

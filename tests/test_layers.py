@@ -27,7 +27,7 @@ ALLOWED = {
         *("ir", "kernels", "schema", "stats", "collect", "running_stats", "adapt", "plan", "result"),
         *("compiler.cost", "compiler.stream_cost"),  # a live stream is planned again as it goes on
     },
-    "cubes": {"compiler", "ir", "plan", "schema", "stats", "backends", "levels"},
+    "cubes": {"compiler", "ir", "plan", "schema", "stats", "adapt", "backends", "levels"},
     "levels": {"compiler", "ir", "plan", "schema", "backends"},
     "testing": {"ir", "schema"},
 }

@@ -101,7 +101,7 @@ def test_random_cubes(spark: SparkSession) -> None:
         borders = tuple(r.sample(times, min(len(times), r.randint(0, 3))))
         df = frame(spark, given.events, given.schema(), 0)
         options = Options(partitions=r.randint(1, 7), borders=borders, split_keys=False)
-        found = run_cube(cube.plans, share, None, df, Limits(), options)
+        found = run_cube(cube.plans, share, None, df, Limits(), options, qc.cube)
         some = compared(cube, found, events)
         found.unpersist()
         return some

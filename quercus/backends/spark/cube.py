@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -86,9 +86,18 @@ class CubeJob:
 
 
 def run_cube(
-    plans: Mapping[str, Plan], share: str, stats: Stats | None, df: DataFrame, limits: Limits, options: Options
+    plans: Mapping[str, Plan],
+    share: str,
+    stats: Stats | None,
+    df: DataFrame,
+    limits: Limits,
+    options: Options,
+    cube: Callable[..., Any],
 ) -> CubeFrames:
-    """The matches of all queries; nothing has run yet but a look at the events."""
+    """The matches of all queries; nothing has run yet but a look at the events.
+
+    `cube` makes one of queries, a schema, `share=` and `stats=`: workers call it.
+    """
     if not isinstance(df, DataFrame):
         raise DataError(f"events are a {type(df).__name__}: the Spark backend takes a Spark DataFrame")
     if df.isStreaming:
@@ -120,7 +129,7 @@ def run_cube(
     listed = {n: plan.text for n, plan in together.items() if not plan.query.aggregates}
     told = None if stats is None else stats.to_json()
     job = CubeJob(listed, schema.to_dict(), share, told, tuple(together), jobs)
-    task = partial(run_cube_task, job.to_json(), json.dumps(asdict(limits)), counters)
+    task = partial(run_cube_task, job.to_json(), json.dumps(asdict(limits)), cube, counters)
     kept = plainly_named(shared.events).mapInArrow(task, BODY).persist()
     for i, n in enumerate(together):
         rows = kept.where(f.col("query") == f.lit(i)).select("body")
@@ -203,23 +212,21 @@ class MadeCube:
 
 
 @lru_cache(maxsize=4)
-def made_cube(text: str) -> MadeCube:
+def made_cube(text: str, cube: Callable[..., Any]) -> MadeCube:
     """Read a job."""
-    from quercus.cubes import cube
-
     data = json.loads(text)
     job = CubeJob(**{**data, "names": tuple(data["names"])})
     stats = None if job.stats is None else Stats.from_json(job.stats)
     schema = Schema.from_dict(job.schema)
-    listed = cube(job.queries, schema, share=job.share, stats=stats) if job.queries else None  # type: ignore[arg-type]
+    listed = cube(job.queries, schema, share=job.share, stats=stats) if job.queries else None
     return MadeCube(job, listed, {n: made(j) for n, j in job.jobs.items()})
 
 
 def run_cube_task(
-    text: str, limits: str, count: Counters | None, batches: Iterator[pa.RecordBatch]
+    text: str, limits: str, cube: Callable[..., Any], count: Counters | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The own matches of all queries over a partition's events."""
-    m = made_cube(text)
+    m = made_cube(text, cube)
     taken = list(batches)
     if not any(b.num_rows for b in taken):
         return
