@@ -17,7 +17,7 @@ import quercus as qc
 from quercus.backends import spark
 
 SCHEMA = qc.Schema({"ts": "timestamp", "id": "int64"}, time="ts", type="type")
-UNUSED = "PATTERN SEQ(Wash w, !Operate o, [id]) WITHIN 1 hour RETURN w.id AS tool, w.ts AS washed"
+UNUSED = "PATTERN SEQ(Wash w, !Operate o) WITHIN 1 hour PARTITION BY id RETURN w.id AS tool, w.ts AS washed"
 PAIRS = "PATTERN SEQ(Wash w, Operate o, [id]) WITHIN 5 s RETURN w.id AS tool, w.ts AS washed, o.ts AS used"
 FILES = (
     "08:00 Wash 7, 08:05 Wash 9, 08:20 Operate 7",

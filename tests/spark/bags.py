@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -17,12 +18,12 @@ ORDER = "nth"  # the column that breaks ties
 
 
 def frame(spark: SparkSession, events: list[dict[str, Any]] | pa.Table, schema: qc.Schema, parts: int = 3) -> DataFrame:
-    """The events as a DataFrame that remembers their order, in some partitions and out of order."""
+    """The events as a DataFrame that remembers their order, out of order and in some partitions; 0: as Spark likes."""
     table = events if isinstance(events, pa.Table) else as_table(events, schema)
     table = table.append_column(ORDER, pa.array(range(len(table)), pa.int64()))
-    if not len(table):
-        return spark.createDataFrame(table)
-    return spark.createDataFrame(table).repartition(parts)
+    table = table.take(pa.array(Random(len(table)).sample(range(len(table)), len(table)), pa.int64()))
+    made = spark.createDataFrame(table)
+    return made.repartition(parts) if parts and len(table) else made
 
 
 def same(plan: qc.Plan, df: DataFrame, events: Any, **options: Any) -> int:

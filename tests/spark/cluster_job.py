@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import quercus as qc
-from quercus.backends.spark import session, ship
+from quercus.backends.spark import run, session, ship
 from quercus.backends.spark.ship import check, settings, workers
 from quercus.errors import NotInstalled
+from tests.spark.stream_files import Files
+from tests.spark.stream_job import plan as stream_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,8 +82,16 @@ def rows(df: DataFrame) -> list[list[int]]:
     return sorted([r["first"], r["last"], r["id"]] for r in df.collect())
 
 
+def streamed(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """A stream over the files that are in FOLDER, one batch each, to its end; its answer as Spark reads it."""
+    files = Files(spark, folder)
+    progress = files.run(run(stream_plan(), files.read(), groups=4))
+    return {"batches": len(progress), "found": files.found()}
+
+
 def main(task: str, master: str, folder: Path) -> None:
-    config = SMALL | (settings(folder / "packed", dependencies=True) if task == "from the start" else {})
+    config = SMALL | ({"spark.sql.shuffle.partitions": 2} if task == "stream" else {})
+    config |= settings(folder / "packed", dependencies=True) if task == "from the start" else {}
     spark = session(master, app=task, config=config)
     try:
         answer: dict[str, Any] = {"missing before": sorted({name for w in workers(spark) for name in w.missing})}
@@ -93,6 +103,10 @@ def main(task: str, master: str, folder: Path) -> None:
             ship(spark)
             ship(spark)
         answer["missing after"] = sorted({name for w in workers(spark) for name in w.missing})
+        if task == "stream":
+            answer |= streamed(spark, folder)
+            (folder / "answer.json").write_text(json.dumps(answer))
+            return
         df = made_there(spark, folder, seconds=1.5 if task == "slow" else 0.0)
         if task == "slow":
             answer["keyed"] = rows(qc.compile(KEYED, SCHEMA).run(df))

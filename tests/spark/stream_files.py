@@ -20,6 +20,7 @@ COLUMNS = "ts timestamp, type string, id long, x double, s string, n long"
 SCHEMA = qc.Schema({"ts": "timestamp[us]", "id": "int64", "x": "float64", "s": "string"}, order="n")
 SECOND = 10**6
 Row = dict[str, Any]
+END: Row = {"ts": 10**6 * SECOND, "type": "Z", "id": None, "x": None, "s": None, "n": 10**6}  # moves the watermark
 
 
 def drawn(seed: int, count: int, types: str = "ABCD", keys: int = 5) -> list[Row]:
@@ -52,7 +53,7 @@ def disordered(rows: list[Row], seed: int, delay: int) -> list[Row]:
 class Files:
     """A folder of events, and the stream over it."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession | None, folder: Path) -> None:
         self.spark, self.folder, self.count = spark, folder, 0
         (folder / "in").mkdir(exist_ok=True)
 
@@ -64,6 +65,7 @@ class Files:
         self.count += 1
 
     def read(self, delay: str = "10 seconds") -> DataFrame:
+        assert self.spark is not None
         found = self.spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(self.folder / "in"))
         return found.withWatermark("ts", delay)
 
@@ -81,13 +83,21 @@ class Files:
 
     def found(self, name: str = "out") -> Counter[str]:
         """The rows of the answer, as Spark reads them."""
-        answer = self.spark.read.parquet(str(self.folder / name)).toArrow()
-        return bag(answer)
+        assert self.spark is not None
+        return bag(self.spark.read.parquet(str(self.folder / name)).toArrow())
 
     def batches(self, name: str = "out") -> list[list[Row]]:
         """What each batch gave, in update mode."""
+        spark = self.spark
+        assert spark is not None
         places = sorted((self.folder / name).glob("[0-9]*"))
-        return [self.spark.read.parquet(str(place)).toArrow().to_pylist() for place in places]
+        return [spark.read.parquet(str(place)).toArrow().to_pylist() for place in places]
+
+
+def begun(folder: Path, kind: str) -> set[str]:
+    """The batches of a stream that have begun (`offsets`), or that are done (`commits`)."""
+    place = folder / "out.checkpoint" / kind
+    return {p.name for p in place.iterdir() if p.name.isdigit()} if place.exists() else set()
 
 
 def bag(answer: pa.Table) -> Counter[str]:

@@ -14,6 +14,7 @@ import quercus as qc
 from quercus.backends.spark.state import GroupState, Owner
 from quercus.backends.spark.stream_columns import ORDER
 from quercus.backends.spark.stream_groups import grouping
+from tests.test_adapt import any_orders
 from tests.test_engine import table
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -45,7 +46,9 @@ def batches(r: Random, events: list[Event], unit: str) -> list[tuple[list[tuple[
 class Groups:
     """The groups of a plan. A group is stepped only where it has rows, or where its timer has expired, as by Spark."""
 
-    def __init__(self, plan: qc.Plan, r: Random, asked: int) -> None:
+    def __init__(self, plan: qc.Plan, r: Random, asked: int, shapes: Sequence[str] = ()) -> None:
+        """With `shapes`, states are read again by plans of other shapes, and searched in other orders in between."""
+        self.plans = [plan, *(qc.compile(plan.text, plan.schema, shape=s) for s in shapes)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             self.shared = grouping(plan, asked)
@@ -55,7 +58,7 @@ class Groups:
         self.states = [GroupState.new(plan, limits).to_bytes(self.owner) for _ in range(self.shared.count)]
         self.live: dict[int, GroupState] = {}
         self.timers: list[int | None] = [None] * self.shared.count
-        self.steps = 0
+        self.steps = self.switches = 0
 
     def batch(self, events: list[tuple[int, Event]], watermark: int) -> list[pa.Table]:
         found = []
@@ -76,7 +79,11 @@ class Groups:
         self.steps += 1
         state = self.live.pop(g, None)
         if state is None or self.random.random() < 0.5:
-            state = GroupState.from_bytes(self.states[g], self.plan, self.owner, qc.Limits())
+            plan = self.random.choice(self.plans)
+            state = GroupState.from_bytes(self.states[g], plan, Owner.of(plan, self.shared.count), qc.Limits())
+        if len(self.plans) > 1 and state.stream._engine.can_switch:
+            state.stream._switch(any_orders(state.stream, self.random))
+            self.switches += 1
         rows = None
         if own:
             rows = table([e for _, e in own])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -14,7 +15,6 @@ from pyspark.sql import functions as f
 import quercus as qc
 from quercus.backends.spark import explain, metrics, run
 from quercus.errors import DataError, QueryError
-from tests.generate import ATTRIBUTES, HIERARCHY, Sample, valid
 from tests.spark.bags import ORDER, frame, same
 
 SCHEMA = qc.Schema({"id": "int64", "x": "float64"}, order=ORDER)
@@ -61,6 +61,7 @@ CUTS: tuple[dict[str, Any], ...] = ({"slices": 1}, {"slices": 4}, {"borders": (0
         "SEQ(A a, B b, C c) WITHIN 12 EVENTS",
         "SEQ(A a, B+ b, !C c) WITHIN 7 EVENTS",
         "SEQ(A a, SEQ(B b, C c) WITHIN 3 EVENTS, D d) WITHIN 60 ms",
+        "OR(AND(A a, B[1] b), SEQ(C c, B d)) WITHIN 3 EVENTS WITHIN 60 ms",
     ],
 )
 def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, Any]) -> None:
@@ -73,15 +74,39 @@ def test_slices_of_time(df: Any, events: pa.Table, pattern: str, cut: dict[str, 
         ("SEQ(A a, B b, !C c, D d, [id]) WITHIN 90 ms", None),
         ("SEQ(A a, B+ b, a.id = b.id) WITHIN 90 ms", None),
         ("SEQ(A a, A b, a.type = b.type) WITHIN 20 ms", None),
+        ("AND(OR((A[1] a & B b, a.id = b.id)) WITHIN 4 EVENTS) WITHIN 90 ms", None),
         ("SEQ(A a, B b, !C c) WITHIN 90 ms", "id"),
         ("SEQ(A a, B b) WITHIN 4 EVENTS", "id"),
         ("AND(A a, B b) WITHIN 30 ms PARTITION BY id", None),
+        ("SEQ(A a, A b) WITHIN 3 EVENTS PARTITION BY type, id", None),
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"partitions": 1}, {"partitions": 7}, {"partitions": 2, "split_keys": True}])
 def test_keys(df: Any, events: pa.Table, pattern: str, key: str | None, options: dict[str, Any]) -> None:
     schema = qc.Schema({"id": "int64", "x": "float64"}, order=ORDER, key=key)
     assert same(qc.compile(f"PATTERN {pattern}", schema), df, events, **options) > 10
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, !B b, [id]) AGG COUNT(*) AS n WITHIN 9 ms",
+        "SEQ(!B b, A a, [id]) AGG COUNT(*) AS n GROUPBY a.id WITHIN 9 ms",
+        "AND(A a, !B b, [id]) AGG COUNT(*) AS n WITHIN 9 ms",
+        "SEQ(A+ a, !B b, [id]) WITHIN 9 ms",
+        "SEQ(A a, !SEQ(B b, A c), [id]) AGG COUNT(*) AS n WITHIN 9 ms",
+        "SEQ(A a, B b, !C c, [id]) WITHIN 90 ms",
+    ],
+)
+def test_events_without_a_key(spark: SparkSession, query: str) -> None:
+    """An event alone agrees with nobody on a key, so that it may have none, and nothing that has one violates it."""
+    r = Random(9)
+    table = trades(150, span=200)
+    table = table.set_column(2, "id", pa.array([r.choice((None, 0, 1, 2)) for _ in range(150)], pa.int64()))
+    plan = qc.compile(f"PATTERN {query}", SCHEMA)
+    assert plan.tree.key is not None
+    for options in ({"partitions": 3}, {"partitions": 4, "split_keys": True}):
+        assert same(plan, frame(spark, table, SCHEMA, 0), table, **options)
 
 
 def test_keys_of_several_names(spark: SparkSession) -> None:
@@ -96,6 +121,15 @@ def test_keys_of_several_names(spark: SparkSession) -> None:
     itself = qc.compile("PATTERN SEQ(A a, A b, a.id = b.ref) WITHIN 90 ms", schema)
     assert same(itself, made, table, slices=3) > 10
     assert "by time: events of one type have their key in several attributes" in explain(itself, made)
+
+
+def test_columns_may_have_any_name(spark: SparkSession) -> None:
+    """Also those that the look at the events uses."""
+    table = trades().rename_columns(["at", "n", "some", "k0"])
+    schema = qc.Schema({"some": "int64", "k0": "float64"}, time="at", type="n", order=ORDER)
+    made = frame(spark, table, schema, 0)
+    for pattern in ("SEQ(A a, B b, [some]) WITHIN 20 ms", "SEQ(A a, B b) WITHIN 20 ms"):
+        assert same(qc.compile(f"PATTERN {pattern}", schema), made, table, slices=3, split_keys=True) > 10
 
 
 def test_a_hot_key_is_cut_into_slices(spark: SparkSession) -> None:
@@ -187,8 +221,60 @@ def test_only_what_is_needed_leaves_the_files(spark: SparkSession, tmp_path: Any
     assert "shared out" in text
     assert "by time" in text
     ran = plan.explain(analyze=made)
-    assert f"rows of the answer   {plan.run(made).count()}" in ran
+    assert f"rows of the answer    {plan.run(made).count()}" in ran
+    assert "rows                  400" in ran
     assert "seconds in the engine" in ran
+
+
+def test_a_range_of_time_stays_in_the_files(spark: SparkSession, tmp_path: Any) -> None:
+    table = trades()
+    table = table.set_column(0, "ts", pa.array(np.asarray(table["ts"]) * 1_000_000 + 7, pa.timestamp("us", "UTC")))
+    spark.createDataFrame(table).write.parquet(str(tmp_path / "events"))
+    made = spark.read.parquet(str(tmp_path / "events"))
+    asked = "a.ts > '1970-01-01T00:03:00', b.ts > '1970-01-01T00:03:00', b.ts <= '1970-01-01T00:09:00'"
+    for unit in ("us", "ms"):
+        schema = qc.Schema({"ts": f"timestamp[{unit}]", "id": "int64", "x": "float64"})
+        plan = qc.compile(f"PATTERN SEQ(A a, B b, {asked}) WITHIN 20 s", schema)
+        kept = table.set_column(0, "ts", table["ts"].cast(pa.timestamp(unit, "UTC"), safe=False))
+        if unit == "us":
+            assert same(plan, made, kept, slices=3) > 10
+        text = explain(plan, made)
+        assert "GreaterThanOrEqual(ts,1970-01-01 00:03:00.0)" in text
+
+
+def test_the_planner_knows_what_was_counted(df: Any, events: pa.Table) -> None:
+    """Statistics come with the look at the events; it is made once, and a plan with its own keeps them."""
+    plan = qc.compile("PATTERN SEQ(A a, B b, C c, a.x > 0.9) WITHIN 20 ms", SCHEMA)
+    counted = Counter(
+        t for t, x in zip(*(events[n].to_pylist() for n in ("type", "x")), strict=True) if t != "A" or x > 0.9
+    )
+    text = explain(plan, df)
+    told = ", ".join(f"{counted[t]} {t}" for t in sorted("ABC", key=lambda t: -counted[t]))
+    assert f"planned for {counted['A'] + counted['B'] + counted['C']} events: {told}" in text
+    assert plan.tree.cost != plan.made["spark"][next(k for k in plan.made["spark"] if "plan" in k)].tree.cost
+    assert same(plan, df, events) > 10
+    keyed = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 20 ms", SCHEMA)
+    assert "planned for" in explain(keyed, df)
+    given = qc.compile(keyed.text, SCHEMA, stats=qc.Stats(rates={"A": 0.1, "B": 0.1}))
+    assert "planned for" not in explain(given, df)
+    assert "planned for" not in explain(qc.compile(keyed.text, SCHEMA, shape="left"), df)
+    looks = len(plan.made["spark"])
+    explain(plan, df)
+    assert len(plan.made["spark"]) == looks
+
+
+def test_what_is_counted(df: Any, events: pa.Table) -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 20 ms", SCHEMA)
+    found = run(plan, df, borders=(300, 600))
+    n = len(found.collect())
+    told = metrics(found, rows=True)
+    useful = sum(t in "AB" for t in events["type"].to_pylist())
+    at = zip(events["ts"].to_pylist(), events["type"].to_pylist(), strict=True)
+    halo = sum(280 <= ts < 300 or 580 <= ts < 600 for ts, t in at if t in "AB")
+    assert told["seconds"] > 0
+    del told["seconds"]
+    wanted = {"events": useful + halo, "halo": halo, "matches": n, "tasks": 3}
+    assert told == {"rows": len(events), "pruned": len(events) - useful, **wanted}
 
 
 def test_what_is_pushed_down_lets_nothing_go(spark: SparkSession) -> None:
@@ -232,13 +318,43 @@ def test_bad_input_is_refused_before_anything_runs(df: Any) -> None:
 
 
 def test_null_times_are_an_error(df: Any) -> None:
-    holes = df.withColumn("ts", f.when(f.col("ts") != 400, f.col("ts")))
-    for pattern in ("SEQ(A a, B b) WITHIN 5 ms", "SEQ(A a, B b, [id]) WITHIN 5 ms"):
+    holes = df.withColumn("ts", f.when(f.col("id") != 1, f.col("ts")))
+    for pattern in ("SEQ(A a, B b) WITHIN 5 ms", "SEQ(A a, B b, [id]) WITHIN 5 ms", "SEQ(A a, B b) WITHIN 5 EVENTS"):
         plan = qc.compile(f"PATTERN {pattern}", SCHEMA)
-        with pytest.raises(Exception, match="column 'ts'"):
-            run(
-                plan, holes.where("type = 'A' or type = 'B'").withColumn("ts", f.lit(None).cast("long")), slices=3
-            ).collect()
+        with pytest.raises(DataError, match=r"column 'ts': \d+ events without a time"):
+            run(plan, holes)  # before the job starts
+    with pytest.raises(Exception, match="without a time"):
+        run(plan, holes, borders=(100,)).collect()  # nothing was looked at before
+
+
+def test_rows_of_any_order_and_number(spark: SparkSession, tmp_path: Any) -> None:
+    """Unsorted rows, equal rows, partitions without any."""
+    twice = pa.concat_tables([trades(60, span=90).slice(0, 40), trades(60, span=90).slice(20)])
+    twice = twice.take(pa.array(np.random.default_rng(8).permutation(len(twice))))
+    schema = qc.Schema({"id": "int64", "x": "float64"})
+    made = spark.createDataFrame(twice).repartition(7, "id")
+    assert 0 in [len(part) for part in made.rdd.glom().collect()]
+    for pattern in ("SEQ(A a, B b) WITHIN 9 ms", "SEQ(A a, B b, [id]) WITHIN 30 ms", "AND(A a, B+ b) WITHIN 9 ms"):
+        plan = qc.compile(f"PATTERN {pattern}", schema)
+        assert same(plan, made, twice, partitions=7, slices=5) > 10
+
+
+def test_what_breaks_ties_must_break_them(spark: SparkSession) -> None:
+    columns = {"ts": [1, 2, 2, 3], "type": list("AABB"), "id": [1, 1, 2, 2], "x": [0.0] * 4}
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", SCHEMA)
+    keyed = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS PARTITION BY id", SCHEMA)
+
+    def given(nth: list[int | None]) -> Any:
+        return spark.createDataFrame(pa.table({**columns, ORDER: pa.array(nth, pa.int64())}))
+
+    assert len(plan.run(given([0, 1, 2, 3])).collect()) == 4 - 2
+    with pytest.raises(Exception, match="the time 2, and the same 'nth', which is to break ties"):
+        plan.run(given([0, 1, 1, 2])).collect()
+    assert keyed.run(given([0, 1, 1, 2])).collect() == []  # of different keys
+    with pytest.raises(Exception, match="'nth': an event without a value to break ties by"):
+        plan.run(given([0, 1, None, 2])).collect()
+    unordered = qc.compile(keyed.text, qc.Schema({"id": "int64", "x": "float64"}))
+    assert unordered.run(given([0, 1, 2, 3])).collect() == []
 
 
 def test_events_of_one_time_need_an_order_where_they_are_counted(df: Any, events: pa.Table) -> None:
@@ -255,30 +371,3 @@ def test_limits_hold_for_each_task(df: Any) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 500 ms", SCHEMA)
     with pytest.raises(Exception, match="more matches of"):
         plan.run(df, limits=qc.Limits(max_matches=10)).collect()
-
-
-# Random queries -------------------------------------------------------------------------------------------------------
-
-
-def check(spark: SparkSession, sample: Sample, r: Random) -> int:
-    o = sample.options
-    key = r.choice([None, None, "id"])
-    schema = qc.Schema(ATTRIBUTES, ties=o.ties, time_unit=o.time_unit, hierarchy=HIERARCHY, order=ORDER, key=key)
-    plan = qc.compile(sample.query, schema)
-    made = frame(spark, sample.events, schema, r.randint(1, 4))
-    times = sorted({int(str(e["ts"])) for e in sample.events})
-    cut = {"borders": tuple(r.sample(times, min(len(times), r.randint(0, 5))))} if r.random() < 0.7 else {"slices": 3}
-    return same(plan, made, sample.events, partitions=r.randint(1, 7), split_keys=r.random() < 0.3, **cut)
-
-
-@pytest.mark.parametrize("first", range(0, 120, 20))
-def test_random_queries(spark: SparkSession, first: int) -> None:
-    found = [check(spark, s, Random(s.seed)) for s, _ in valid(range(880_000 + first, 880_020 + first))]
-    assert sum(found) > 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2000, 100))
-def test_many_random_queries(spark: SparkSession, first: int) -> None:
-    for s, _ in valid(range(890_000 + first, 890_100 + first)):
-        check(spark, s, Random(s.seed))

@@ -17,6 +17,8 @@ import pytest
 import quercus as qc
 from tests.spark.cluster import MARK, Cluster, cluster, kill, python_without_quercus, wait_for
 from tests.spark.cluster_job import EVENTS, KEYED, PARTS, SCHEMA, UNKEYED, event
+from tests.spark.stream_files import END, SECOND, Files, bag, begun, disordered, drawn, table
+from tests.spark.stream_job import plan as stream_plan
 
 pytestmark = [
     pytest.mark.slow,
@@ -69,6 +71,19 @@ def answer(driver: subprocess.Popen[bytes], folder: Path) -> dict[str, Any]:
     return found
 
 
+def kill_one(running: Cluster, victim: str) -> None:
+    """kill -9 of one of two executors, or of one of two workers."""
+    executors = running.executors()
+    assert len(executors) == 2
+    if victim == "executor":
+        kill(executors[0])
+        return
+    alive = [w for w in running.workers if w.poll() is None]
+    assert len(alive) == 2
+    alive[0].kill()
+    alive[0].wait()
+
+
 def expected(query: str) -> list[list[int]]:
     matches = qc.compile(query, SCHEMA).run([event(i) for i in range(EVENTS)])
     rows = sorted([r["first"], r["last"], r["id"]] for r in matches.to_arrow().to_pylist())
@@ -104,15 +119,7 @@ def test_what_dies_in_mid_job_changes_nothing(running: Cluster, bare_python: Pat
             return marks.exists() and len(list(marks.iterdir())) >= 3  # so one of two cores is done with a task
 
         wait_for(in_the_middle, "tasks that run", seconds=300)
-        executors = running.executors()
-        assert len(executors) == 2
-        if victim == "executor":
-            kill(executors[0])
-        else:
-            alive = [w for w in running.workers if w.poll() is None]
-            assert len(alive) == 2
-            alive[0].kill()
-            alive[0].wait()
+        kill_one(running, victim)
         found = answer(driver, tmp_path)
     tries = Counter(mark.name.rpartition("-")[0] for mark in marks.iterdir())  # by stage and partition
     if victim == "worker":
@@ -120,6 +127,35 @@ def test_what_dies_in_mid_job_changes_nothing(running: Cluster, bare_python: Pat
     assert {name.partition("-")[2] for name in tries} == {str(i) for i in range(PARTS)}
     assert max(tries.values()) > 1  # something was lost and made again: the kill came in time
     assert found["keyed"] == expected(KEYED)
+
+
+@pytest.mark.parametrize("victim", ["executor", "worker"])
+def test_what_dies_during_a_stream_changes_nothing(
+    running: Cluster, bare_python: Path, tmp_path: Path, victim: str
+) -> None:
+    rows = drawn(21, 1500, keys=20)
+    given = disordered(rows, 22, 9 * SECOND)
+    files = Files(None, tmp_path)
+    for i in range(0, len(given), 125):
+        files.add(given[i : i + 125])
+    files.add([END])
+    with job("stream", running, bare_python, tmp_path) as driver:
+
+        def in_the_middle() -> bool:
+            assert driver.poll() is None, (tmp_path / "driver.log").read_text()
+            return len(begun(tmp_path, "commits")) >= 3
+
+        wait_for(in_the_middle, "batches", seconds=300)
+        kill_one(running, victim)
+        assert len(begun(tmp_path, "commits")) < files.count  # the kill came in time
+        found = answer(driver, tmp_path)
+    if victim == "worker":
+        running.add_worker()
+    assert found["batches"] >= files.count
+    ordered = sorted(rows, key=lambda row: (row["ts"], row["n"]))
+    expected = bag(stream_plan().run(table(ordered)).to_arrow())
+    assert expected
+    assert Counter(found["found"]) == expected
 
 
 def test_its_processes_are_ended_whatever_happens(tmp_path: Path) -> None:

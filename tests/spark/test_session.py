@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -193,6 +194,28 @@ def test_all_but_the_noise_of_the_jvm_is_passed_on() -> None:
     os.close(back[1])
     with os.fdopen(back[0], "rb") as passed:
         assert passed.read() == b"first\nERROR of Spark\n\nno end of line"
+
+
+def test_a_progress_bar_comes_through_as_it_is_drawn() -> None:
+    there, back = os.pipe(), os.pipe()
+    thread = Thread(target=pass_on, args=(there[0], back[1]))
+    thread.start()
+    bar = b"\r[Stage 0:==>       (1 + 2) / 8]\r"
+    os.write(there[1], bar)
+    seen = b""
+    while len(seen) < len(bar):  # for ever, if it waited for the end of the line
+        seen += os.read(back[0], 1000)
+    assert seen == bar
+    os.close(there[1])
+    thread.join()
+    for end in back:
+        os.close(end)
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(True, "true"), (False, "false")])
+def test_the_progress_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch, terminal: bool, shown: str) -> None:
+    monkeypatch.setattr(os, "isatty", lambda number: terminal)
+    assert module._settings()["spark.ui.showConsoleProgress"] == shown
 
 
 def test_the_jvm_is_read_even_if_nobody_listens() -> None:

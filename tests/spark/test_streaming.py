@@ -12,12 +12,10 @@ import pytest
 
 import quercus as qc
 from quercus.backends.spark.streaming import PROVIDER, ROCKSDB, run_stream
-from tests.spark.stream_files import COLUMNS, SCHEMA, SECOND, Files, bag, disordered, drawn, local, table
+from tests.spark.stream_files import COLUMNS, END, SCHEMA, SECOND, Files, bag, disordered, drawn, local, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-END = {"ts": 10**6 * SECOND, "type": "Z", "id": None, "x": None, "s": None, "n": 10**6}  # moves the watermark
 
 
 @pytest.fixture
@@ -90,7 +88,7 @@ def test_windows_of_events_in_one_group(files: Files) -> None:
         "PATTERN OR(SEQ(A a, B b), SEQ(A a, !C c)) WITHIN 5 s PARTITION BY id",
         "PATTERN AND(A a, B b, !C c, [id]) WITHIN 8 s",
         "PATTERN SEQ(A a, B[2] b, !SEQ(C c, D d), [s]) WITHIN 6 s RETURN a, count(b) AS n, a.x + 1 AS y",
-        "PATTERN SEQ(!A a, B b, [id]) WITHIN 4 s",
+        "PATTERN SEQ(!A a, B b) WITHIN 4 s PARTITION BY id",
     ],
 )
 def test_more_queries(files: Files, query: str) -> None:
@@ -101,8 +99,8 @@ def test_more_queries(files: Files, query: str) -> None:
 def test_late_events_are_dropped_and_counted(files: Files) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 20 s", SCHEMA)
     rows, late = drawn(8, 60), {"ts": 5 * SECOND, "type": "A", "id": 1, "x": 1.0, "s": None, "n": 999}
-    files.add(rows)
-    files.add([late, END])
+    for some in (rows[:30], rows[30:], [late, END]):  # late is what lies before the watermark of the batch before
+        files.add(some)
     progress = files.run(run_stream(plan, files.read(), groups=2))
     assert sum(p["stateOperators"][0]["numRowsDroppedByWatermark"] for p in progress) == 1
     assert files.found() == local(plan, rows)
@@ -112,12 +110,12 @@ def test_late_events_are_dropped_and_counted(files: Files) -> None:
 def test_late_events_are_kept_if_asked_for(files: Files) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 20 s RETURN a.id, b.x", SCHEMA)
     rows, late = drawn(8, 60), {"ts": 5 * SECOND, "type": "A", "id": 1, "x": 1.0, "s": None, "n": 999}
-    files.add(rows)
-    files.add([late, END])
+    for some in (rows[:30], rows[30:], [late, END]):  # late is what lies before the watermark of the batch before
+        files.add(some)
     files.run(run_stream(plan, files.read(), groups=2, late="keep"))
     answer = files.spark.read.parquet(str(files.folder / "out"))
     [kept] = answer.where("late is not null").select("late.*").toArrow().to_pylist()
-    assert {k: v for k, v in kept.items() if k != "ts"} == {"type": "A", "id": 1, "x": 1.0, "s": None}
+    assert {k: v for k, v in kept.items() if k != "ts"} == {"type": "A", "id": 1, "x": 1.0}  # what the plan reads
     assert kept["ts"].timestamp() == 5
     assert bag(answer.where("late is null").drop("late").toArrow()) == local(plan, rows)
 

@@ -8,13 +8,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.stream_files import SECOND, Files, bag, disordered, drawn, table
+from tests.spark.cluster import wait_for
+from tests.spark.stream_files import END, SECOND, Files, bag, begun, disordered, drawn, table
 from tests.spark.stream_job import plan
 
 if TYPE_CHECKING:
@@ -22,33 +25,26 @@ if TYPE_CHECKING:
 
 KILLS, ROWS, FILES = 10, 6000, 40
 ROOT = Path(__file__).parent.parent.parent
-END = {"ts": 10**6 * SECOND, "type": "Z", "id": None, "x": None, "s": None, "n": 10**6}
 
 
-def started(folder: Path) -> subprocess.Popen[str]:
-    """The program in a process group of its own, when its session is there."""
+@contextmanager
+def started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The program in a process group of its own, when its session is there; killed at the end, if it still runs."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-W", "ignore", "-m", "tests.spark.stream_job", str(folder)]
-    log = (folder / "log").open("a")
-    made = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        start_new_session=True,
-    )
-    assert made.stdout is not None
-    line = made.stdout.readline()
-    assert line.strip() == "started", (folder / "log").read_text()[-3000:]
-    return made
-
-
-def begun(folder: Path, kind: str) -> set[str]:
-    """The batches that have begun (`offsets`), or that are done (`commits`)."""
-    place = folder / "out.checkpoint" / kind
-    return {p.name for p in place.iterdir() if p.name.isdigit()} if place.exists() else set()
+    said = folder / "said"
+    with (folder / "log").open("ab") as log, said.open("wb") as out:
+        made = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=out, stderr=log, start_new_session=True
+        )
+    try:
+        wait_for(lambda: made.poll() is not None or said.read_bytes().startswith(b"started\n"), "a session", 300)
+        assert made.poll() is None, (folder / "log").read_text()[-3000:]
+        yield made
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(made.pid, signal.SIGKILL)
+        made.wait()
 
 
 @pytest.mark.slow
@@ -62,18 +58,16 @@ def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkS
     files.add([END])
     inside = 0  # kills between the beginning of a batch and its end
     for _ in range(KILLS):
-        job = started(tmp_path)
-        before = begun(tmp_path, "commits")
-        deadline = time.monotonic() + 300
-        while begun(tmp_path, "commits") == before and job.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert job.poll() is None, "the files were read before the kills were over"
-        time.sleep(r.random() * 2)
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
+        with started(tmp_path) as job:
+            before = begun(tmp_path, "commits")
+            deadline = time.monotonic() + 300
+            while begun(tmp_path, "commits") == before and job.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert job.poll() is None, "the files were read before the kills were over"
+            time.sleep(r.random() * 2)
         inside += bool(begun(tmp_path, "offsets") - begun(tmp_path, "commits"))
-    job = started(tmp_path)
-    assert job.wait(timeout=900) == 0, (tmp_path / "log").read_text()[-3000:]
+    with started(tmp_path) as job:
+        assert job.wait(timeout=900) == 0, (tmp_path / "log").read_text()[-3000:]
     assert inside > 0
     expected = bag(plan().run(table(sorted(rows, key=lambda row: (row["ts"], row["n"])))).to_arrow())
     found = files.found()

@@ -16,10 +16,12 @@ from quercus.backends.local.run import run_plan
 from quercus.backends.spark.counters import counters_for
 from quercus.backends.spark.packed import packed
 from quercus.backends.spark.parts import add_up, parts_of
-from quercus.backends.spark.pushdown import CODE, counts_positions, type_names
-from quercus.backends.spark.report import remember
-from quercus.backends.spark.schemas import arrow_schema, check_input, empty_input, output_schema
+from quercus.backends.spark.planning import is_open
+from quercus.backends.spark.pushdown import CODE, type_names
+from quercus.backends.spark.report import Report, remember
+from quercus.backends.spark.schemas import arrow_schema, check_input, empty_input, named, output_schema
 from quercus.backends.spark.sharing import Options, Shared, parallelism, share_out
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.backends.spark.task import Job, run_task
 from quercus.plan import Plan
 
@@ -27,18 +29,20 @@ from quercus.plan import Plan
 def run_batch(plan: Plan, df: DataFrame, limits: Limits, options: Options) -> DataFrame:
     """The matches of a plan as a DataFrame with the columns of `to_arrow()`; nothing of it has run yet."""
     check_input(plan, df)
+    refined = is_open(plan)
     shared = share_out(plan, df, options)
+    plan = shared.plan
     counters = counters_for(df.sparkSession)
-    found = _totals(plan, df, shared, limits, counters) if plan.query.aggregates else None
+    found = _totals(plan, df, shared, limits, counters, refined=refined) if plan.query.aggregates else None
     if found is None:
         columns = output_schema(plan, df.schema)
-        task = partial(run_task, _job(plan, shared, limits, packed(arrow_schema(columns))), counters)
+        task = partial(run_task, _job(plan, shared, limits, packed(arrow_schema(columns)), refined=refined), counters)
         found = _plainly_named(shared.events).mapInArrow(task, columns)
-    remember(found, plan, shared.said, counters)
+    remember(found, Report(plan, df, shared.needed, shared.said, counters))
     return found
 
 
-def _job(plan: Plan, shared: Shared, limits: Limits, output: str, *, totals: bool = False) -> str:
+def _job(plan: Plan, shared: Shared, limits: Limits, output: str, *, refined: bool, totals: bool = False) -> str:
     names = type_names(plan)
     return Job(
         plan.to_json(),
@@ -49,12 +53,21 @@ def _job(plan: Plan, shared: Shared, limits: Limits, output: str, *, totals: boo
         shared.ranges,
         shared.expected,
         totals,
-        counts_positions(plan) or plan.schema.ties == "arrival",
+        _apart(plan),
+        refined,
         output,
     ).to_json()
 
 
-def _totals(plan: Plan, df: DataFrame, shared: Shared, limits: Limits, counters: Any) -> DataFrame:
+def _apart(plan: Plan) -> tuple[str, ...]:
+    """The columns that must tell events apart, if their order matters."""
+    if not counts_events(plan) and plan.schema.ties != "arrival":
+        return ()
+    order = [] if plan.schema.order is None else [plan.schema.order]
+    return tuple(dict.fromkeys([plan.schema.time, *(named(plan, k) for k in plan.tree.partition_by), *order]))
+
+
+def _totals(plan: Plan, df: DataFrame, shared: Shared, limits: Limits, counters: Any, *, refined: bool) -> DataFrame:
     """Parts of totals by each worker, then added up, group by group."""
     parts = parts_of(plan)
     empty = empty_input(plan, df.schema)
@@ -63,7 +76,7 @@ def _totals(plan: Plan, df: DataFrame, shared: Shared, limits: Limits, counters:
     between = st.StructType(
         [st.StructField(f"c{i}", k.dataType) for i, k in enumerate(output_schema(parts, df.schema))]
     )
-    job = _job(plan, shared, limits, packed(arrow_schema(between)), totals=True)
+    job = _job(plan, shared, limits, packed(arrow_schema(between)), refined=refined, totals=True)
     found = _plainly_named(shared.events).mapInArrow(partial(run_task, job, counters), between)
     width = len(plan.query.group_by)
     if width:

@@ -6,10 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from quercus.backends.spark.pushdown import column
+from quercus.backends.spark.pushdown import MICROSECONDS, column
 from quercus.plan import Plan
-
-_MICROSECONDS = {"s": 10**6, "ms": 10**3, "us": 1}
 
 
 def clock(plan: Plan, given: st.StructType) -> Column:
@@ -29,5 +27,5 @@ def length(plan: Plan, given: st.StructType) -> int:
     """The query's window in the numbers of `clock`, rounded up."""
     size, unit = plan.tree.window.size, plan.schema.time_unit
     if isinstance(given[plan.schema.time].dataType, st.DateType | st.TimestampType | st.TimestampNTZType):
-        return -(-size // 1000) if unit == "ns" else size * _MICROSECONDS[unit]
+        return -(-size // 1000) if unit == "ns" else size * MICROSECONDS[unit]
     return size

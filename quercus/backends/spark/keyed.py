@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import assert_never
+
 from attrs import frozen
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from quercus.backends.spark.pushdown import column, counts_positions
+from quercus.backends.spark.pushdown import column
+from quercus.backends.spark.schemas import named
+from quercus.backends.spark.stream_groups import counts_events
+from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.plan import Plan
 
@@ -16,23 +22,32 @@ FLOATS = (st.FloatType, st.DoubleType)
 
 @frozen(eq=False)
 class Key:
-    """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first."""
+    """What events are shared out by, and the same in words. `made`: a column of its own must be made for it first.
+
+    `attribute`: the one that it is, if it is one. `nulls`: whether an event without a key can be part of a match.
+    """
 
     columns: tuple[Column, ...]
     said: str
     made: bool = False
+    attribute: str | None = None
+    nulls: bool = False
 
 
 def key_of(plan: Plan, given: st.StructType) -> Key | str:
     """The key of a plan: declared, or found by the planner; or why there is none to share events out by."""
     tree = plan.tree
     if tree.partition_by:
-        return Key(tuple(_value(n, given) for n in tree.partition_by), ", ".join(tree.partition_by) + " (declared)")
+        names = [named(plan, n) for n in tree.partition_by]
+        gone = plan.schema.type in names  # once types are numbers
+        return Key(
+            tuple(_value(n, given) for n in names), ", ".join(names) + " (declared)", gone, _only(tree.partition_by)
+        )
     if tree.key is None:
         return "no key: not all events of a match must agree on an attribute"
-    if counts_positions(plan):
+    if counts_events(plan):
         return "a window of events counts those of all keys"
-    attrs = {c.var: _name(plan, c.attr) for c in tree.key.columns}
+    attrs = {c.var: named(plan, c.attr) for c in tree.key.columns}
     by_type: dict[str, set[str]] = {}
     for n in t.walk(tree.root):
         if isinstance(n, t.Buffer):
@@ -41,19 +56,39 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     if any(len(names) > 1 or "" in names for names in by_type.values()):
         return "events of one type have their key in several attributes"
     names = sorted({next(iter(k)) for k in by_type.values()})
+    nulls = _least(plan.bound.pattern) < 2
     if len(names) == 1:
-        gone = names[0] == plan.schema.type  # once types are numbers
-        return Key((_value(names[0], given),), f"{names[0]} (found)", made=gone)
+        gone = names[0] == plan.schema.type
+        attribute = _only({c.attr for c in tree.key.columns})
+        return Key((_value(names[0], given),), f"{names[0]} (found)", gone, attribute, nulls)
     kind = column(plan.schema.type).cast("string")
     own = _value(names[0], given)
     for name in names[1:]:
         types = [k for k, of in by_type.items() if of == {name}]
         own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
-    return Key((own,), " or ".join(names) + ", by type (found)", made=True)
+    return Key((own,), " or ".join(names) + ", by type (found)", made=True, nulls=nulls)
 
 
-def _name(plan: Plan, attr: str) -> str:
-    return plan.schema.time if attr == "ts" else plan.schema.type if attr == "type" else attr
+def _least(e: p.Pattern) -> int:
+    """How many variables a match has at least. Two must agree on the key; one that is alone agrees with nobody, and
+    may have none."""
+    match e:
+        case p.Leaf():
+            return 1
+        case p.Kleene():
+            return min(e.least, 1)
+        case p.Not():
+            return 0
+        case p.Or():
+            return min(_least(b.body) for b in e.branches)
+        case p.Seq() | p.And():
+            return sum(map(_least, e.parts))
+        case _:
+            assert_never(e)
+
+
+def _only(names: Collection[str]) -> str | None:
+    return next(iter(names)) if len(names) == 1 else None
 
 
 def _value(name: str, given: st.StructType) -> Column:

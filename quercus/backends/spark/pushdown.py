@@ -6,13 +6,15 @@ pushed down where Spark decides it as the engine does, or lets more through: the
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from quercus.backends.spark.schemas import columns_of
+from quercus.backends.spark.schemas import columns_of, named
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.plan import Plan
@@ -26,13 +28,6 @@ def column(name: str) -> Column:
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def counts_positions(plan: Plan) -> bool:
-    """Whether every event counts, of whatever type: some window is one of events."""
-    nodes = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Join | t.Stack)]
-    windows = [plan.tree.window, *(n.window for n in nodes if n.window is not None)]
-    return any(w.kind == "count" for w in windows)
-
-
 def types_read(plan: Plan) -> list[str]:
     """The names of all types that a leaf takes, negated ones included."""
     leaves = [n for n in t.walk(plan.tree.root) if isinstance(n, t.Buffer)]
@@ -42,10 +37,10 @@ def types_read(plan: Plan) -> list[str]:
 def pruned(plan: Plan, df: DataFrame, *more: Column) -> DataFrame:
     """The rows and columns that a run needs, and `more`; types as numbers in `type_names`, if they are not too many."""
     names = types_read(plan)
-    if not counts_positions(plan):
+    if not counts_events(plan):
         df = df.where(_useful(plan, df.schema, names))
     for key in plan.tree.partition_by:
-        df = df.where(column(key).isNotNull())
+        df = df.where(column(named(plan, key)).isNotNull())
     kept = [column(n) for n in columns_of(plan) if n != plan.schema.type]
     return df.select(*kept, _coded(plan, names), *more)
 
@@ -75,7 +70,7 @@ def _useful(plan: Plan, given: st.StructType, names: list[str]) -> Column:
         return f.lit(False)
     by_condition: dict[tuple[str, ...], list[list[Column]]] = {}
     for n in leaves:
-        said = [c for p in n.where if not p.when and (c := _condition(p.expr, plan, given)) is not None]
+        said = [c for p in n.where if not p.when and (c := condition(p.expr, plan, given)) is not None]
         by_condition.setdefault(tuple(sorted(n.accepts)), []).append(said)
     every = kind.isin(names)
     if not any(said for many in by_condition.values() for said in many):
@@ -95,10 +90,12 @@ _EXACT = {
     "string": (st.StringType,),
     "bool": (st.BooleanType,),
 }
+MICROSECONDS = {"s": 10**6, "ms": 10**3, "us": 1}
+_YEAR_1, _YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000  # in microseconds
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def _condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
+def condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
     """A condition on one event in Spark's words; None: Spark might see it otherwise."""
     match e:
         case x.Compare(op=op, left=x.Column() as c, right=x.Const() as k):
@@ -112,7 +109,7 @@ def _condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
             own = _own(c, plan, given)
             return None if own is None else own.isNotNull() if e.negated else own.isNull()
         case x.Logic():
-            parts = [_condition(i, plan, given) for i in e.items]
+            parts = [condition(i, plan, given) for i in e.items]
             there = [i for i in parts if i is not None]
             if e.op == "or":
                 return reduce(Column.__or__, there) if len(there) == len(parts) else None
@@ -122,6 +119,8 @@ def _condition(e: x.Expr, plan: Plan, given: st.StructType) -> Column | None:
 
 
 def _compared(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType) -> Column | None:
+    if k.type == "timestamp":
+        return _in_time(op, c, k, plan, given)
     own = _own(c, plan, given)
     whole = isinstance(k.value, int) and not isinstance(k.value, bool) and not -(2**53) < k.value < 2**53
     if own is None or k.value is None or (whole and c.type == "float64") or (c.type == "int64" and k.type == "float64"):
@@ -138,9 +137,34 @@ def _compared(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType
     return found[op]
 
 
+def _in_time(op: str, c: x.Column, k: x.Const, plan: Plan, given: st.StructType) -> Column | None:
+    """A moment compared with another. Spark has microseconds, the engine its unit, rounded down: this lets more in."""
+    name = named(plan, c.attr)
+    if op == "<>" or not isinstance(k.value, int) or name not in given.names:
+        return None
+    unit = plan.schema.timestamp_unit
+    first = k.value // 1000 if unit == "ns" else k.value * MICROSECONDS[unit]  # microsecond that is `k`, and ...
+    last = first if unit == "ns" else first + MICROSECONDS[unit] - 1
+    moments = [_moment(m, given[name].dataType) for m in (first, last)]
+    if moments[0] is None or moments[1] is None:
+        return None
+    own = column(name)
+    after, before = own >= moments[0], own <= moments[1]
+    return before if op in ("<", "<=") else after if op in (">", ">=") else after & before
+
+
+def _moment(micros: int, kind: st.DataType) -> Column | None:
+    """A moment as a constant of Spark's; None: the column has none, or Spark knows no such year."""
+    if not isinstance(kind, st.TimestampType | st.TimestampNTZType) or not _YEAR_1 <= micros < _YEAR_10000:
+        return None
+    if isinstance(kind, st.TimestampType):
+        return f.timestamp_micros(f.lit(micros))
+    return f.lit(str(datetime(1970, 1, 1) + timedelta(microseconds=micros))).cast("timestamp_ntz")
+
+
 def _own(c: x.Column, plan: Plan, given: st.StructType) -> Column | None:
     """An attribute, where its column is of a type that compares alike here and there."""
-    name = plan.schema.time if c.attr == "ts" else plan.schema.type if c.attr == "type" else c.attr
+    name = named(plan, c.attr)
     if name not in given.names:
         return None
     kind = given[name].dataType

@@ -8,6 +8,7 @@ process, which passes on all of it but those lines.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from threading import Thread
@@ -17,6 +18,7 @@ NOISE = (
     b"Starting Streaming TransformWithStateInPandas Python worker",
     b"Streaming TransformWithStateInPandas Python worker ",
 )
+_ENDS = re.compile(rb"(?<=[\r\n])")
 
 
 def start_context(settings: Mapping[str, str]) -> None:
@@ -37,11 +39,21 @@ def start_context(settings: Mapping[str, str]) -> None:
 
 
 def pass_on(reading: int, writing: int) -> None:
-    """Copy lines until there are no more; to the end even if nobody takes them, or the JVM would wait for ever."""
-    with os.fdopen(reading, "rb") as lines:
-        dropped = False
-        for line in lines:
-            dropped = line.startswith(NOISE) or (dropped and not line.strip())  # some have an empty line after them
-            if not dropped:
-                with suppress(OSError):
-                    os.write(writing, line)
+    """Copy lines until there are no more; to the end even if nobody takes them, or the JVM would wait for ever.
+
+    A progress bar is a line that ends where it begins, with a carriage return.
+    """
+    with os.fdopen(reading, "rb", 0) as there:
+        dropped, rest = False, b""
+        while chunk := there.read(1 << 16):
+            *lines, rest = _ENDS.split(rest + chunk)
+            for line in lines:
+                dropped = line.startswith(NOISE) or (dropped and not line.strip())  # some have an empty line after them
+                if not dropped:
+                    _write(writing, line)
+        _write(writing, rest)
+
+
+def _write(writing: int, line: bytes) -> None:
+    with suppress(OSError):
+        os.write(writing, line)

@@ -16,6 +16,8 @@ from quercus.plan import Plan
 
 _KEPT = "_quercus"
 LABELS = {
+    "rows": "rows",
+    "pruned": "left out before",
     "events": "events sent",
     "halo": "of these for a halo",
     "matches": "rows given by tasks",
@@ -25,14 +27,23 @@ LABELS = {
 
 @frozen(eq=False)
 class Report:
+    """How an answer is made: the plan as it runs, the events before and after what no leaf can use is left out."""
+
     plan: Plan
+    given: DataFrame
+    needed: DataFrame
     said: tuple[str, ...]
     counters: Counters | None
 
+    def rows(self) -> dict[str, float]:
+        """All rows, and those left out: Spark leaves them where they are, so that no worker could count them."""
+        rows = self.given.count()
+        return {"rows": rows, "pruned": rows - self.needed.count()}
 
-def remember(result: DataFrame, plan: Plan, said: tuple[str, ...], counters: Counters | None) -> None:
+
+def remember(result: DataFrame, report: Report) -> None:
     """Keep with a DataFrame how it was made."""
-    setattr(result, _KEPT, Report(plan, said, counters))
+    setattr(result, _KEPT, report)
 
 
 def _report(result: Any) -> Report:
@@ -54,31 +65,33 @@ def explain(plan: Plan, df: DataFrame, *, analyze: bool = False, **options: Any)
     shared = "\n".join(f"  {line}" for line in report.said)
     physical = "\n".join(f"  {line}" for line in _spark_plan(result).splitlines() if line.strip())
     ran = f"\n\nrun\n{_ran(result, report)}" if analyze else ""
-    return f"{plan.explain()}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
+    return f"{report.plan.explain()}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
 
 
 def _ran(result: DataFrame, report: Report) -> str:
     """What a run gave, line by line."""
     began = time.perf_counter()
     found = {"rows of the answer": float(result.count()), "seconds in all": time.perf_counter() - began}
-    told = {} if report.counters is None else {LABELS.get(k, k): v for k, v in report.counters.told().items()}
-    return "\n".join(f"  {name:<21}{_number(n)}" for name, n in {**found, **told}.items())
+    counted = {**report.rows(), **({} if report.counters is None else report.counters.told())}
+    told = {LABELS.get(k, k): v for k, v in counted.items()}
+    return "\n".join(f"  {name:<22}{_number(n)}" for name, n in {**found, **told}.items())
 
 
 def _number(n: float) -> str:
     return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.2f}"
 
 
-def metrics(result: DataFrame) -> dict[str, float]:
+def metrics(result: DataFrame, *, rows: bool = False) -> dict[str, float]:
     """What the workers of a run counted, once it has run; of several runs of one DataFrame, the sum.
 
     tasks, events that reached workers, how many of these for the halo of slices, matches (with AGG: rows of parts),
-    seconds in the engine. A task that Spark runs twice counts twice.
+    seconds in the engine. A task that Spark runs twice counts twice. With `rows` also the rows of the DataFrame, and
+    how many of these no worker had to look at (pruned); Spark counts them now, in two small queries.
     """
-    counters = _report(result).counters
-    if counters is None:
+    report = _report(result)
+    if report.counters is None:
         raise DataError("over Spark Connect nothing is counted: Spark's accumulators are not there")
-    return counters.told()
+    return {**(report.rows() if rows else {}), **report.counters.told()}
 
 
 def _spark_plan(df: DataFrame) -> str:

@@ -33,7 +33,6 @@ SETTINGS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 
@@ -47,9 +46,9 @@ def session(
     program started by spark-submit gets the one given there. A session that runs already is returned as it is, with
     `config` set on it; if it runs on another master than the one asked for, that is an error.
 
-    What is set here: UTC, Arrow, the RocksDB state store (streams need it), no progress bar. On a local master also:
-    this Python for the workers, the loopback address, no web interface, two shuffle partitions a core, a quarter of
-    the machine's memory (1 to 8 GiB), and a log of errors only.
+    What is set here: UTC, Arrow, the RocksDB state store (streams need it), Spark's progress bar if stderr is a
+    terminal. On a local master also: this Python for the workers, the loopback address, no web interface, two shuffle
+    partitions a core, a quarter of the machine's memory (1 to 8 GiB), and a log of errors only.
     """
     SparkSession = _spark_session()
     wanted = {name: _text(value) for name, value in (config or {}).items()}
@@ -68,7 +67,7 @@ def session(
     if not submitted:
         require_java()
         master = master or wanted.get("spark.master", "local[*]")
-    settings = dict(SETTINGS)
+    settings = _settings()
     if master is not None:
         builder = builder.master(master)
         if master.startswith("local"):
@@ -134,6 +133,11 @@ def _prepare_local_processes() -> None:
     """What the processes of a local session read from the environment; settings that are there already stay."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers run the first python3 on PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark looks for one, and may warn of what it found
+
+
+def _settings() -> dict[str, str]:
+    """For every session that is started here; Spark draws its progress bar over what else is written to a file."""
+    return {**SETTINGS, "spark.ui.showConsoleProgress": _text(os.isatty(2))}
 
 
 def _local_settings(master: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -14,9 +14,13 @@ from quercus.backends.spark import survey
 from quercus.backends.spark.anchor import anchored, looks_ahead
 from quercus.backends.spark.clock import clock, length
 from quercus.backends.spark.keyed import Key, key_of
-from quercus.backends.spark.pushdown import counts_positions, pruned
+from quercus.backends.spark.planning import planned, types_counted
+from quercus.backends.spark.planning import said as planned_for
+from quercus.backends.spark.pushdown import pruned
 from quercus.backends.spark.slices import FAR, Slices, borders_for, by_quantiles, of_cells, slice_of
+from quercus.backends.spark.stream_groups import counts_events
 from quercus.backends.spark.task import PLACE, Range
+from quercus.errors import DataError
 from quercus.plan import Plan
 
 MADE = "quercus_key"
@@ -41,6 +45,8 @@ class Options:
 class Shared:
     """Events on their way, and what workers must know of it."""
 
+    plan: Plan  # for what is known of them
+    needed: DataFrame  # before they are shared out
     events: DataFrame
     said: tuple[str, ...]  # in words
     ranges: dict[str, Range]
@@ -71,18 +77,24 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
     more = tuple(k.alias(f"{MADE}{i}") for i, k in enumerate(key.columns)) if key.made else ()
     columns = tuple(f.col(f"{MADE}{i}") for i in range(len(more))) or key.columns
     events = pruned(plan, df, *more)
-    for k in columns:
+    for k in columns if not key.nulls else ():
         events = events.where(k.isNotNull())
     count = options.partitions or max(4 * parallelism(df), 8)
     said = [f"by key: {key.said}, {count} partitions"]
-    hot: list[tuple[tuple[Any, ...], Slices]] = []
-    if options.split_keys is not False and not counts_positions(plan):
-        hot = _hot_keys(plan, df.schema, events, columns, count, always=bool(options.split_keys))
-    if not hot:
-        return Shared(
-            events.repartition(count, *columns).drop(*(f"{MADE}{i}" for i in range(len(more)))), tuple(said), {}, {}
-        )
     at = clock(plan, df.schema)
+    hot: list[tuple[tuple[Any, ...], Slices]] = []
+    best = plan
+    if options.split_keys is not False and not counts_events(plan):
+        known = _remembered(
+            plan, events, ("keys", count), lambda: survey.keys(events, columns, at, types_counted(plan), HOT / count)
+        )
+        best = _planned(
+            plan, df, events, known.times, said, {} if key.attribute is None else {key.attribute: known.count}
+        )
+        hot = _hot_keys(plan, df.schema, events, columns, known, count, always=bool(options.split_keys))
+    if not hot:
+        parted = events.repartition(count, *columns).drop(*(f"{MADE}{i}" for i in range(len(more))))
+        return Shared(best, events, parted, tuple(said), {}, {})
     place: Column = f.array(f.pmod(f.hash(*columns), f.lit(count)))
     ranges: dict[str, Range] = {}
     base = count
@@ -96,15 +108,21 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
         said.append(f"key {', '.join(map(str, values))} has very many events: {slices.count} slices of time of its own")
         base += slices.count
     placed = events.withColumn(PLACE, f.explode(place)).repartitionById(base, f.col(PLACE))
-    return Shared(placed.drop(*(f"{MADE}{i}" for i in range(len(more)))), tuple(said), ranges, {})
+    return Shared(best, events, placed.drop(*(f"{MADE}{i}" for i in range(len(more)))), tuple(said), ranges, {})
 
 
 def _hot_keys(
-    plan: Plan, given: st.StructType, events: DataFrame, key: tuple[Column, ...], count: int, *, always: bool
+    plan: Plan,
+    given: st.StructType,
+    events: DataFrame,
+    key: tuple[Column, ...],
+    known: survey.Keys,
+    count: int,
+    *,
+    always: bool,
 ) -> list[tuple[tuple[Any, ...], Slices]]:
     """Keys with so many events that one worker would be busy long after all others, and how each is cut."""
-    known = _remembered(plan, events, ("keys", count), lambda: survey.keys(events, key))
-    average = known.events / count
+    average = known.times.events / count
     chosen = [v for v, n in known.most if n > HOT * average and (always or n > MANY) and all(k == k for k in v)]
     if not chosen or plan.tree.window.size >= FAR:
         return []
@@ -130,13 +148,17 @@ def _by_time(plan: Plan, df: DataFrame, why: str, options: Options) -> Shared:
     at = clock(plan, df.schema)
     events = pruned(plan, df)
     said = [f"by time: {why}"]
+    times, best = None, plan
+    if options.borders is None:
+        times = _remembered(plan, events, ("times",), lambda: survey.times(events, at, types_counted(plan)))
+        best = _planned(plan, df, events, times, said, {})
     if plan.tree.window.kind == "count":
-        slices = _counted_slices(plan, df, events, at, options)
+        slices = _counted_slices(plan, df, events, at, times, options)
     else:
-        slices = _timed_slices(plan, df, events, at, options)
+        slices = _timed_slices(plan, df, times, options)
     if slices is None or slices.count == 1:
         said.append("one slice: all events go to one worker")
-        return Shared(events.repartition(1), tuple(said), {}, {})
+        return Shared(best, events, events.repartition(1), tuple(said), {}, {})
     shown = f"{slices.count} slices"
     if slices.cells is not None:
         shown += f", each with {plan.tree.window.size:,} events or more around it"
@@ -147,23 +169,23 @@ def _by_time(plan: Plan, df: DataFrame, why: str, options: Options) -> Shared:
     ranges = {str(i): slices.range_of(i) for i in range(slices.count)}
     cells = slices.cells
     expected = {} if cells is None else {str(i): cells.events_of(i) for i in range(slices.count)}
-    return Shared(placed, tuple(said), ranges, expected)
+    return Shared(best, events, placed, tuple(said), ranges, expected)
 
 
-def _timed_slices(plan: Plan, df: DataFrame, events: DataFrame, at: Column, options: Options) -> Slices | None:
+def _timed_slices(plan: Plan, df: DataFrame, times: survey.Times | None, options: Options) -> Slices | None:
     halo = _halo(plan, df.schema)
     if max(halo.back, halo.ahead) >= FAR:
         return None
-    if options.borders is not None:
-        return evolve(halo, borders=tuple(sorted(set(options.borders))))
-    times = _remembered(plan, events, ("times",), lambda: survey.times(events, at))
+    if times is None:
+        return evolve(halo, borders=tuple(sorted(set(options.borders or ()))))
     most = options.slices or max(3 * parallelism(df), times.events // LARGE)
     return evolve(halo, borders=_borders(times, halo, most, asked=options.slices is not None))
 
 
-def _counted_slices(plan: Plan, df: DataFrame, events: DataFrame, at: Column, options: Options) -> Slices | None:
-    if options.borders is None:
-        times = _remembered(plan, events, ("times",), lambda: survey.times(events, at))
+def _counted_slices(
+    plan: Plan, df: DataFrame, events: DataFrame, at: Column, times: survey.Times | None, options: Options
+) -> Slices | None:
+    if times is not None:
         if not times.quantiles or max(map(abs, (times.quantiles[0], times.quantiles[-1]))) > FAR:
             return None
         most = options.slices or max(3 * parallelism(df), times.events // LARGE)
@@ -171,7 +193,8 @@ def _counted_slices(plan: Plan, df: DataFrame, events: DataFrame, at: Column, op
             most = min(most, max(times.events // MANY, 1), max(times.events // (2 * WIDE * plan.tree.window.size), 1))
         cells = by_quantiles(times.quantiles, min(CELLS, len(times.quantiles)))
     else:
-        cells, most = tuple(sorted(set(options.borders))), options.slices or len(options.borders) + 1
+        cells = tuple(sorted(set(options.borders or ())))
+        most = options.slices or len(cells) + 1
     if most < 2 or not cells:
         return None
     sizes = survey.sizes(events, slice_of(at, cells), len(cells) + 1)  # exact, and so of these very events
@@ -191,6 +214,19 @@ def _borders(times: survey.Times, halo: Slices, most: int, *, asked: bool = Fals
     if not asked:
         most = min(most, times.events // MANY, times.span // max(WIDE * (halo.back + halo.ahead), 1))
     return borders_for(times.quantiles, most)
+
+
+def _planned(
+    plan: Plan, df: DataFrame, events: DataFrame, seen: survey.Times, said: list[str], distinct: Mapping[str, int]
+) -> Plan:
+    """The plan for these events, once it is clear that there is no bad one among them."""
+    if seen.untimed:
+        time = plan.schema.time
+        raise DataError(f"column '{time}': {seen.untimed:,} events without a time", column=time)
+    best: Plan = _remembered(plan, events, ("plan", len(distinct)), lambda: planned(plan, df.schema, seen, distinct))
+    if best is not plan:
+        said.append(planned_for(best, seen))
+    return best
 
 
 def _remembered(plan: Plan, events: DataFrame, what: Sequence[Any], find: Any) -> Any:

@@ -15,29 +15,39 @@ HOT_KEYS = 32  # keys that are looked at
 
 @frozen
 class Times:
-    """How many events there are, and quantiles of their times from the first to the last."""
+    """How many events there are, of which types, and quantiles of their times from the first to the last."""
 
     events: int
     quantiles: tuple[int, ...]
+    untimed: int = 0  # events without a time
+    by_type: tuple[int, ...] = ()  # how many have each number in the column of types
 
     @property
     def span(self) -> int:
         return self.quantiles[-1] - self.quantiles[0] if self.quantiles else 0
 
 
-def times(df: DataFrame, at: Column) -> Times:
-    """Counts all events; their first and last time is exact, the quantiles are those of a sample."""
-    some = df.select(at.alias("at"), f.when(f.rand(7) < f.lit(SAMPLED), at).alias("some"))
+def times(df: DataFrame, at: Column, types: tuple[Column, ...] = ()) -> Times:
+    """Counts all events, and those for which each of `types` is true; their first and last time is exact, the quantiles
+    are those of a sample."""
+    some = df.select(at.alias("at"), f.when(f.rand(7) < f.lit(SAMPLED), at).alias("some"), *_named(types))
     parts = [i / POINTS for i in range(1, POINTS)]
-    row = some.agg(
-        f.count(f.lit(1)), f.min("at"), f.max("at"), f.percentile_approx("some", parts, f.lit(10 * POINTS))
-    ).head()
+    quantiles = f.percentile_approx("some", parts, f.lit(10 * POINTS))
+    row = some.agg(*_counted("at"), quantiles, *(f.count_if(f"t{i}") for i in range(len(types)))).head()
     assert row is not None
-    count, low, high, middle = row
+    count, untimed, low, high, middle, *by_type = row
     if low is None:
-        return Times(count, ())
+        return Times(count, (), untimed, tuple(by_type))
     inner = sorted(v for v in (middle or []) if low <= v <= high)
-    return Times(count, (low, *inner, high))
+    return Times(count, (low, *inner, high), untimed, tuple(by_type))
+
+
+def _named(types: tuple[Column, ...]) -> list[Column]:
+    return [t.alias(f"t{i}") for i, t in enumerate(types)]
+
+
+def _counted(at: str) -> list[Column]:
+    return [f.count(f.lit(1)), f.count_if(f.col(at).isNull()), f.min(at), f.max(at)]
 
 
 def sizes(df: DataFrame, cell: Column, count: int) -> tuple[int, ...]:
@@ -48,19 +58,30 @@ def sizes(df: DataFrame, cell: Column, count: int) -> tuple[int, ...]:
 
 @frozen
 class Keys:
-    """How many events there are, about, and the most frequent keys with their numbers."""
+    """The events of all keys together, how many keys there are, about, and those with very many events."""
 
-    events: int
+    times: Times
+    count: int
     most: tuple[tuple[tuple[Any, ...], int], ...]
 
 
-def keys(df: DataFrame, key: tuple[Column, ...]) -> Keys:
-    """From a sample of the events."""
-    named = [k.alias(f"k{i}") for i, k in enumerate(key)]
-    counted = df.where(f.rand(7) < f.lit(SAMPLED)).groupBy(*named).count()
-    listed = counted.agg(f.sum("count"), f.max_by(f.struct(*(f"k{i}" for i in range(len(key)))), "count")).head()
-    assert listed is not None
-    if listed[0] is None:
-        return Keys(0, ())
-    found = counted.orderBy(f.desc("count")).limit(HOT_KEYS).collect()
-    return Keys(int(listed[0] / SAMPLED), tuple((tuple(row[: len(key)]), int(row["count"] / SAMPLED)) for row in found))
+def keys(df: DataFrame, key: tuple[Column, ...], at: Column, types: tuple[Column, ...], much: float) -> Keys:
+    """Keys, from a sample of the events, with more than this part of them; all events are counted."""
+    some = (f.rand(7) < f.lit(SAMPLED)).alias("some")
+    marked = df.select(some, at.alias("at"), *_named(types), *(k.alias(f"all{i}") for i, k in enumerate(key)))
+    own = [f.when(f.col("some"), f.col(f"all{i}")).alias(f"k{i}") for i in range(len(key))]
+    names = ["n", "untimed", "low", "high", *(f"t{i}" for i in range(len(types)))]
+    made = [*_counted("at"), *(f.count_if(f"t{i}") for i in range(len(types)))]
+    counted = marked.groupBy("some", *own).agg(*(c.alias(n) for c, n in zip(made, names, strict=True)))
+    most = f.max(f.when(f.col("some"), f.col("n")))
+    whole = [f.sum("n"), f.sum("untimed"), f.min("low"), f.max("high"), f.count_if("some"), most]
+    row = counted.agg(*whole, *(f.sum(n) for n in names[4:])).head()
+    assert row is not None
+    events, untimed, low, high, count, greatest, *by_type = row
+    span = () if low is None else (low, high)
+    found = Times(events or 0, span, untimed or 0, tuple(n or 0 for n in by_type))
+    if (greatest or 0) / SAMPLED <= much * found.events:
+        return Keys(found, count, ())
+    listed = counted.where("some").orderBy(f.desc("n")).limit(HOT_KEYS)
+    rows = listed.select(*(f"k{i}" for i in range(len(key))), "n").collect()
+    return Keys(found, count, tuple((tuple(row[:-1]), int(row["n"] / SAMPLED)) for row in rows))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -47,7 +47,8 @@ class Job:
     ranges: dict[str, Range]
     expected: dict[str, int]  # of each slice: how many events it must get, where events are counted
     totals: bool  # parts of totals instead of matches
-    order: bool  # events of one time must be in an order
+    apart: tuple[str, ...]  # the columns that tell events apart whose order matters: of no two may all be the same
+    refined: bool  # whether a worker may plan again for the events that it gets
     output: str  # the columns of the answer, packed
 
     def to_json(self) -> str:
@@ -71,13 +72,19 @@ def made(text: str) -> Made:
     """Read a job."""
     data = json.loads(text)
     ranges = {k: (v[0], v[1]) for k, v in data["ranges"].items()}
-    lists = {k: v if v is None else tuple(v) for k, v in data.items() if k in ("columns", "names")}
+    lists = {k: v if v is None else tuple(v) for k, v in data.items() if k in ("columns", "names", "apart")}
     job = Job(**{**data, **lists, "ranges": ranges})
     plan = Plan.from_json(job.plan)
     whole = parts_of(plan) if job.totals else plan
-    return Made(
-        job, plan, whole, anchored(whole) if ranges else None, Limits(**json.loads(job.limits)), unpacked(job.output)
-    )
+    own = anchored(whole) if ranges else None
+    if job.refined:
+        whole, own = _open(whole), None if own is None else _open(own)
+    return Made(job, plan, whole, own, Limits(**json.loads(job.limits)), unpacked(job.output))
+
+
+def _open(plan: Plan) -> Plan:
+    """The plan as if its statistics were guesses, to which the events at hand go before."""
+    return evolve(plan, options=evolve(plan.options, stats=None))
 
 
 def run_task(
@@ -109,9 +116,10 @@ def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
     table = _decoded(m, table)
     schema = m.plan.schema
     if schema.order is not None:
+        _check_order(table, schema.order)
         table = table.take(pc.sort_indices(table, [(schema.time, "ascending"), (schema.order, "ascending")]))
-    elif m.job.order:
-        _check_ties(table, schema.time)
+    if m.job.apart:
+        _check_ties(m, table)
     if own is None:
         return _columns(m, m.whole, table)
     mine = _inside(table.column(schema.time), own)
@@ -121,8 +129,7 @@ def answer_of(m: Made, table: pa.Table, own: Range | None) -> pa.Table:
     last = np.stack([b.ends_of()[1] for b in found.bound.values()])
     times = _times(found.table.column(schema.time))
     latest = np.where(last < 0, np.iinfo(np.int64).min, times[np.maximum(last, 0)]).max(axis=0)
-    low, high = own
-    kept = np.flatnonzero((latest >= low if low is not None else True) & (latest < high if high is not None else True))
+    kept = np.flatnonzero(_within(latest, own))
     bound = {v: b.take(kept) for v, b in found.bound.items()}
     some = Answer(found.table, schema, m.whole.query, bound)
     return aggregated(some) if m.job.totals else projected(some)
@@ -157,8 +164,12 @@ def _decoded(m: Made, table: pa.Table) -> pa.Table:
 
 
 def _inside(column: Any, own: Range) -> NDArray[np.bool_]:
-    """Which times lie in a range."""
-    at, (low, high) = _times(column), own
+    """Which events lie in a range of time."""
+    return _within(_times(column), own)
+
+
+def _within(at: NDArray[np.int64], own: Range) -> NDArray[np.bool_]:
+    low, high = own
     inside = np.ones(len(at), bool)
     if low is not None:
         inside &= at >= low
@@ -178,13 +189,29 @@ def _times(column: Any) -> NDArray[np.int64]:
     return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
 
 
-def _check_ties(table: pa.Table, time_column: str) -> None:
-    """Events of one time are in no order here, where the query needs one."""
-    at = np.sort(_times(table.column(time_column)))
-    same = np.flatnonzero(at[1:] == at[:-1])
-    if len(same):
-        raise DataError(
-            f"column '{time_column}': several events have the time {at[same[0]]}, and this query needs them in an "
-            "order: give Schema(order=) the column that has it",
-            column=time_column,
-        )
+def _check_order(table: pa.Table, order: str) -> None:
+    if table.column(order).null_count:
+        raise DataError(f"column '{order}': an event without a value to break ties by", column=order)
+
+
+def _check_ties(m: Made, table: pa.Table) -> None:
+    """Refuse events that are in no order, where the query needs one: of one time, and of one key if it is declared."""
+    schema = m.plan.schema
+    at = _times(table.column(schema.time))
+    if schema.order is None:
+        table, at = table.take(pa.array(np.argsort(at, kind="stable"))), np.sort(at)
+    same = at[1:] == at[:-1]
+    if schema.order is not None:  # by which events are sorted already
+        order = combined(table.column(schema.order))
+        same &= pc.equal(order[1:], order[:-1]).to_numpy(zero_copy_only=False)
+    if not same.any():
+        return
+    some = table.select(m.job.apart).filter(pa.array(np.append(same, False) | np.insert(same, 0, False)))
+    told = some.group_by(list(m.job.apart)).aggregate([([], "count_all")])
+    told = told.filter(pc.greater(told.column("count_all"), 1))
+    if len(told):
+        what = "and this query needs them in an order: give Schema(order=) the column that has it"
+        if schema.order is not None:
+            what = f"and the same '{schema.order}', which is to break ties"
+        moment = told.column(schema.time)[0].as_py()
+        raise DataError(f"column '{schema.time}': several events have the time {moment}, {what}", column=schema.time)
