@@ -82,7 +82,7 @@ class Cube:
         self.schema, self.share, self.stats = schema, share, stats
         self._plans = dict(plans)
         self._made: dict[str, CubeQuery] = {}
-        self._workload: Workload | None = None
+        self._workload: Workload | None = Workload(self._plans, stats)
         self._last: tuple[Rates, Ordering, Mapping[str, int]] | None = None
 
     # what there is
@@ -156,13 +156,13 @@ class Cube:
             return self._run_on_spark(events, threads, limits or Limits())
         if backend not in (None, "local"):
             raise QueryError("E703", f"the backend '{backend}' cannot run a cube", hint="run its plans one by one")
-        self._known  # noqa: B018  # before the clock of a limit runs
+        known = self._known
         seen: list[Rates] = []
 
         def order(counts: Mapping[tuple[str, ...], int], total: int, span: float) -> Ordering:
             distinct = self.stats.distinct if self.stats is not None else None
             seen.append(Rates.of_run(counts, total, span, distinct))
-            return self._order(seen[0])
+            return ordering(known, self.share, seen[0])
 
         result = run_cube(self.plans, order, events, limits or Limits(), threads or 1)
         if seen:

@@ -14,6 +14,7 @@ from attrs import frozen
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.cube.conditions import Known
 from quercus.compiler.cube.constants import CALIBRATED as CUBE
+from quercus.compiler.cube.constants import CubeConstants
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.sequences import conditions, gaps
 from quercus.compiler.cube.sizes import Barred, Size, Sizer
@@ -52,16 +53,18 @@ class Stacked:
     levels: tuple[Level, ...]
     leaves: tuple[tuple[Types, float], ...]  # nanoseconds an event
     whole: Size
+    start: float
+    write: float  # nanoseconds a result
 
     def rows(self, rates: Rates) -> float:
         return self.whole.rows(rates)
 
     def cost(self, rates: Rates) -> float:
-        work = CUBE.start + sum([rates.events(types) * each for types, each in self.leaves])
+        work = self.start + sum([rates.events(types) * each for types, each in self.leaves])
         for level in self.levels:
             rows = level.after.rows(rates)
             work += rows / level.kept * level.each + rows * level.found
-        return work + self.whole.rows(rates) * len(self.levels) * CUBE.write
+        return work + self.whole.rows(rates) * self.write
 
 
 @frozen(eq=False)
@@ -105,9 +108,9 @@ def alone(plan: Plan, sequence: Sequence | str, sizer: Sizer) -> Alone:
     return stacked(Extent(sequence), sizer)
 
 
-def stacked(extent: Extent, sizer: Sizer) -> Stacked:
+def stacked(extent: Extent, sizer: Sizer, c: CubeConstants = CUBE) -> Stacked:
     """What a sequence costs, and with a run that is not to be, the query of a delta."""
-    return _Prepared(extent, sizer).stacked()
+    return _Prepared(extent, sizer).stacked(c)
 
 
 class _Prepared:
@@ -124,13 +127,14 @@ class _Prepared:
         self.leaves = [(part.accepts, c.leaf + c.filter * len(part.where) + 2 * c.point) for part in self.s.parts]
         self.limited = self.n > 1 and bool(self.between[self.n - 1])  # no range goes out as a whole
 
-    def stacked(self) -> Stacked:
+    def stacked(self, c: CubeConstants) -> Stacked:
         order = [self.n - 1, *range(self.n - 1)]
         levels, bound = [], set[int]()
         for place, i in enumerate(order):
             bound.add(i)
             levels.append(self.level(place, i, bound, order[-1]))
-        return Stacked(tuple(levels), tuple(self.leaves), self.sizer.size(self.extent))
+        size = self.sizer.size(self.extent)
+        return Stacked(tuple(levels), tuple(self.leaves), size, c.start, self.n * c.write)
 
     def level(self, place: int, i: int, bound: set[int], last: int) -> Level:
         c, names = self.c, {self.positive[j].var for j in bound}

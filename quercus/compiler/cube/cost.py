@@ -13,31 +13,40 @@ from typing import assert_never
 from attrs import frozen
 
 from quercus.compiler.cube.alone import Stacked, stacked
-from quercus.compiler.cube.constants import CALIBRATED, CubeConstants
+from quercus.compiler.cube.constants import CALIBRATED, FEW, CubeConstants
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.reuse import Way
 from quercus.compiler.cube.sizes import Size, Sizer
 from quercus.compiler.cube.steps import DeltaSteps, Step
-from quercus.ir.workload import Action, Add, Forbid, Insert, Keep, Narrow, Project, Rename, Retype
+from quercus.ir.workload import Add, Forbid, Insert, Keep, Narrow, Project, Rename, Retype
 
 
 @frozen(eq=False)
 class PricedStep:
-    """An action with the sizes that its cost depends on; None: as many results as before."""
+    """An action with the sizes that its cost depends on; no size: as many results as before."""
 
-    action: Action
     after: Size | None
-    each: float  # nanoseconds a result before it
-    found: float  # nanoseconds a result after it
+    grows: bool  # or never has more results than before
+    act: float  # nanoseconds at all
+    each: float  # ... a result before it
+    found: float  # ... a result after it
+    searched: float  # ... a result before it, where there are few
+    table: float  # ... an event of the stream, where there are many
     deltas: tuple[PricedDelta, ...]
 
     def cost(self, before: float, rates: Rates) -> tuple[float, float]:
         """Nanoseconds, and the results after it."""
+        if not before and not self.deltas:
+            return 0.0, 0.0
         rows = before if self.after is None else self.after.rows(rates)
-        if not self.deltas:
-            rows = min(rows, before) if not isinstance(self.action, Insert) else rows if before else 0.0
-        work = before * self.each + rows * self.found + (CALIBRATED.act if before or self.deltas else 0.0)
-        return work + sum(d.cost(rates) for d in self.deltas), rows
+        if not self.grows:
+            rows = min(rows, before)
+        few = before * FEW < rates.total
+        work = self.act + before * (self.each + (self.searched if few else 0.0)) + rows * self.found
+        work += 0.0 if few else rates.total * self.table
+        for d in self.deltas:
+            work += d.cost(rates)
+        return work, rows
 
 
 @frozen(eq=False)
@@ -55,12 +64,12 @@ class PricedWay:
 
     way: Way
     steps: tuple[PricedStep, ...]
-    columns: int  # of the query
+    write: float  # nanoseconds a result, in the end
 
-    def cost(self, source: float, rates: Rates, most: float = inf, c: CubeConstants = CALIBRATED) -> float:
+    def cost(self, source: float, rates: Rates, most: float = inf) -> float:
         """Nanoseconds; infinitely many, if they would be more than `most`."""
         work, rows = _followed(self.steps, source, rates, most)
-        work += rows * self.columns * c.write
+        work += rows * self.write
         return work if work <= most else inf
 
 
@@ -74,26 +83,30 @@ def _followed(steps: tuple[PricedStep, ...], rows: float, rates: Rates, most: fl
     return work, rows
 
 
-def priced(way: Way, columns: int, sizer: Sizer) -> PricedWay:
+def priced(way: Way, columns: int, sizer: Sizer, c: CubeConstants = CALIBRATED) -> PricedWay:
     """A way with all that its cost depends on but the numbers of events."""
-    return PricedWay(way, _steps(way.steps, sizer), columns)
+    return PricedWay(way, _steps(way.steps, sizer, c), columns * c.write)
 
 
-def _steps(steps: tuple[Step, ...], sizer: Sizer) -> tuple[PricedStep, ...]:
-    return tuple(_step(s, sizer) for s in steps)
+def _steps(steps: tuple[Step, ...], sizer: Sizer, c: CubeConstants) -> tuple[PricedStep, ...]:
+    return tuple(_step(s, sizer, c) for s in steps if not isinstance(s.action, Rename))
 
 
-def _step(step: Step, sizer: Sizer) -> PricedStep:
-    size = None if step.after is None or isinstance(step.action, Rename) else sizer.size(step.after)
-    each, found = _unit(step)
-    return PricedStep(step.action, size, each, found, tuple(_delta(d, sizer) for d in step.deltas))
+def _step(step: Step, sizer: Sizer, c: CubeConstants) -> PricedStep:
+    size = None if step.after is None else sizer.size(step.after)
+    each, found = _unit(step, c)
+    looks = isinstance(step.action, Insert | Forbid | Narrow)
+    deltas = tuple(_delta(d, sizer, c) for d in step.deltas)
+    grows = isinstance(step.action, Insert | Add)
+    search, table = (c.search, c.table) if looks else (0.0, 0.0)
+    return PricedStep(size, grows, c.act, each, found, search, table, deltas)
 
 
-def _delta(d: DeltaSteps, sizer: Sizer) -> PricedDelta:
-    return PricedDelta(stacked(d.alone, sizer), _steps(d.steps, sizer))
+def _delta(d: DeltaSteps, sizer: Sizer, c: CubeConstants) -> PricedDelta:
+    return PricedDelta(stacked(d.alone, sizer, c), _steps(d.steps, sizer, c))
 
 
-def _unit(step: Step, c: CubeConstants = CALIBRATED) -> tuple[float, float]:
+def _unit(step: Step, c: CubeConstants) -> tuple[float, float]:
     """Nanoseconds for each result before an action, and for each after it."""
     match step.action:
         case Rename():
