@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Index = NDArray[np.int64]
 Small = NDArray[np.int32]
 Flags = NDArray[np.uint8]
+Keys = NDArray[np.uint64]
 Column = NDArray[Any]  # int64 or int32
 
 
@@ -143,22 +144,42 @@ def widths(first: Index, last: Index) -> tuple[int, int, int]:
     return int(first.min()), int(first.max()), max(0, int((last - first).max()))
 
 
-def lexical(
-    columns: list[Index],
-    low: int,
-    bits: int,
-    keys: NDArray[np.uint64],
-    spare: NDArray[np.uint64],
-    counts: NDArray[np.uint32],
-    out: list[Small],
-) -> None:
-    """Matches in the order of the answer by their first position, then the second, and so on: their columns."""
-    _same_length(*columns, keys, spare, *out)
-    if not 2 <= len(columns) <= 32 or not 1 <= bits <= 16 or not len(keys):
-        raise ValueError("nothing that could be packed")
-    rows = sorted(zip(*(c.tolist() for c in columns), strict=True))
-    for to, column in zip(out, zip(*rows, strict=True), strict=True):
-        to[:] = column
+def pack(columns: list[Index], low: int, bits: int, keys: Keys) -> None:
+    """Each match as one number: its first position from `low` on, then the others from the first on."""
+    _packs(len(columns), bits)
+    _same_length(*columns, keys)
+    for i, row in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+        key = row[0] - low
+        for p in row[1:]:
+            key = key << bits | (p - row[0])
+        keys[i] = key
+
+
+def unpack(keys: Keys, low: int, bits: int, out: list[Small]) -> None:
+    """The columns of matches that are one number each."""
+    _packs(len(out), bits)
+    _same_length(keys, *out)
+    for i, key in enumerate(keys.tolist()):
+        digits = [key >> bits * c & 2**bits - 1 for c in range(len(out) - 2, -1, -1)]
+        start = low + (key >> bits * (len(out) - 1))
+        for to, value in zip(out, (start, *(start + d for d in digits)), strict=True):
+            to[i] = value
+
+
+def sort_packed(keys: Keys, spare: Keys, bits: int, k: int, counts: NDArray[np.uint32]) -> Keys:
+    """Numbers of k positions each, in order, in the array returned."""
+    _packs(k, bits)
+    _same_length(keys, spare)
+    if len(counts) < 2**bits:
+        raise ValueError("no room to count")
+    out = keys if k & 1 or not len(keys) else spare
+    out[:] = np.sort(keys)
+    return out
+
+
+def _packs(k: int, bits: int) -> None:
+    if not 2 <= k <= 32 or not 1 <= bits <= 16 or bits * (k - 1) >= 64:
+        raise ValueError(f"{k} positions of {bits} bits are no number")
 
 
 def ordered(column: Index, least: int, counts: Small, order: Small, out: Small) -> None:
@@ -193,6 +214,21 @@ def kept_of_kinds(kinds: Small, low: int, high: int, column: Column, out: Small)
     """The matches whose event in a column is of these codes, and how many they are."""
     _same_length(column, out)
     return _kept([low <= kinds[p] < high for p in column.tolist()], out)
+
+
+def kept_runs(kinds: Small, low: int, high: int, column: Column, out: Small) -> int:
+    """What `kept_of_kinds` says of a column that ascends."""
+    return kept_of_kinds(kinds, low, high, column, out)
+
+
+def merge(parts: list[list[Index]], out: list[Index]) -> None:
+    """Lots of matches, each a list of columns in the order of the answer, as one in this order."""
+    if not 1 <= len(parts) <= 64 or not out:
+        raise ValueError("no lots of matches, or too many")
+    rows = [row for part in parts for row in zip(*(c.tolist() for c in part), strict=True)]
+    for i, row in enumerate(sorted(rows, key=lambda row: (row[-1], *row[:-1]))):
+        for to, value in zip(out, row, strict=True):
+            to[i] = value
 
 
 def kept_empty(low: Small, low_at: Column, high: Small, high_at: Column, out: Small) -> int:

@@ -5,7 +5,8 @@ match; as these alone are the results of one more component, nothing is listed b
 """
 
 cimport cython
-from libc.string cimport memset
+from libc.stdint cimport INT64_MAX
+from libc.string cimport memcpy, memset
 
 from quercus.kernels._typedefs cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -20,6 +21,7 @@ ctypedef fused taken_t:
 cdef enum:
     DIGIT = 16                  # bits of one pass of a sort, at most
     COLUMNS = 32                # of one match
+    PARTS = 64                  # that are merged at once
 
 
 @cython.overflowcheck(False)
@@ -213,6 +215,19 @@ cdef int pointers(list columns, Py_ssize_t n, const int32_t** at) except -1:
     return 0
 
 
+cdef int large_pointers(list columns, Py_ssize_t n, const int64_t** at) except -1:
+    """Where columns of n large numbers lie."""
+    cdef const int64_t[::1] column
+    cdef int c
+    if len(columns) > COLUMNS:
+        raise ValueError(f"more than {COLUMNS} columns")
+    for c in range(len(columns)):
+        column = columns[c]
+        same_length(n, column.shape[0])
+        at[c] = &column[0] if n else NULL
+    return 0
+
+
 cdef int places(list columns, Py_ssize_t n, int64_t** at) except -1:
     """Where columns of n large numbers are to be written."""
     cdef int64_t[::1] column
@@ -357,74 +372,90 @@ def widths(const int64_t[::1] first, const int64_t[::1] last):
     return low, high, far
 
 
-def lexical(
-    list columns, int64_t low, int bits, uint64_t[::1] keys, uint64_t[::1] spare, uint32_t[::1] counts, list out
-):
-    """Matches in the order of the answer by their first position, then the second, and so on: their columns.
-
-    A match is one number: how far its first position is from `low`, then, in so many bits each, how far the others are
-    from the first. As it is sorted by the last position already, the others are passed over from the last but one on.
-    `counts` has 2**bits places for each pass but that over the first, which has one for each first position, and one
-    more.
+def pack(list columns, int64_t low, int bits, uint64_t[::1] keys):
+    """Each match as one number: how far its first position is from `low`, then, in so many bits each, how far the others
+    are from the first.
     """
-    cdef Py_ssize_t n = keys.shape[0], i, size = 1 << bits, first
-    cdef int k = len(columns), c, shift
-    cdef uint64_t key, mask = (1 << bits) - 1, digit
+    cdef Py_ssize_t n = keys.shape[0], i
+    cdef int k = len(columns), c
+    cdef uint64_t key
     cdef int64_t start
-    cdef uint32_t now, count
     cdef const int64_t* from_[COLUMNS]
-    cdef int32_t* to[COLUMNS]
-    cdef const int64_t[::1] column
-    cdef int32_t[::1] place
-    cdef uint64_t* here
-    cdef uint64_t* there
-    same_length(n, spare.shape[0])
-    same_length(k, len(out))
-    if not 2 <= k <= COLUMNS or not 1 <= bits <= DIGIT or n == 0:
-        raise ValueError("nothing that could be packed")
-    for c in range(k):
-        column, place = columns[c], out[c]
-        same_length(n, column.shape[0])
-        same_length(n, place.shape[0])
-        from_[c], to[c] = &column[0], &place[0]
-    first = (k - 2) * size
-    here, there = &keys[0], &spare[0]
+    large_pointers(columns, n, from_)
+    packs(k, bits)
     with nogil:
-        memset(&counts[0], 0, counts.shape[0] * sizeof(uint32_t))
         for i in range(n):
             start = from_[0][i]
             key = start - low
-            counts[first + <Py_ssize_t> key] += 1
             for c in range(1, k):
-                digit = from_[c][i] - start
-                if c < k - 1:
-                    counts[(c - 1) * size + <Py_ssize_t> digit] += 1
-                key = key << bits | digit
-            here[i] = key
-        for c in range(k - 1):
+                key = key << bits | <uint64_t> (from_[c][i] - start)
+            keys[i] = key
+
+
+def unpack(const uint64_t[::1] keys, int64_t low, int bits, list out):
+    """The columns of matches that are one number each."""
+    cdef Py_ssize_t n = keys.shape[0], i
+    cdef int k = len(out), c
+    cdef uint64_t mask = (1 << bits) - 1
+    cdef int64_t start
+    cdef int32_t* to[COLUMNS]
+    cdef int32_t[::1] place
+    packs(k, bits)
+    for c in range(k):
+        place = out[c]
+        same_length(n, place.shape[0])
+        to[c] = &place[0] if n else NULL
+    with nogil:
+        for i in range(n):
+            start = low + <int64_t> (keys[i] >> bits * (k - 1))
+            to[0][i] = start
+            for c in range(1, k):
+                to[c][i] = start + <int64_t> (keys[i] >> bits * (k - 1 - c) & mask)
+
+
+def sort_packed(uint64_t[::1] keys, uint64_t[::1] spare, int bits, int k, uint32_t[::1] counts):
+    """Numbers of k positions each, which come by their last position, then the others: in order, in the array returned.
+
+    As they are sorted by the last position, only the others are passed over, from the last but one on. `counts` has room
+    for 2**bits, and for one more than the greatest first position.
+    """
+    cdef Py_ssize_t n = keys.shape[0], i, size
+    cdef int c, shift
+    cdef uint64_t mask, digit
+    cdef uint32_t now, count
+    same_length(n, spare.shape[0])
+    packs(k, bits)
+    if counts.shape[0] < 1 << bits:
+        raise ValueError("no room to count")
+    if n == 0:
+        return keys
+    cdef uint64_t* here = &keys[0]
+    cdef uint64_t* there = &spare[0]
+    with nogil:
+        for c in range(k - 2, -1, -1):
+            shift = bits * (k - 1 - c)
+            mask = (1 << bits) - 1 if c else <uint64_t> -1
+            size = 1 << bits if c else counts.shape[0]
+            memset(&counts[0], 0, size * sizeof(uint32_t))
+            for i in range(n):
+                counts[<Py_ssize_t> (here[i] >> shift & mask)] += 1
             now = 0
-            for i in range(c * size, (c + 1) * size if c < k - 2 else counts.shape[0]):
+            for i in range(size):
                 count = counts[i]
                 counts[i] = now
                 now += count
-        for c in range(k - 2, 0, -1):
-            shift = bits * (k - 1 - c)
             for i in range(n):
-                digit = (c - 1) * size + (here[i] >> shift & mask)
-                there[counts[digit]] = here[i]
-                counts[digit] += 1
+                digit = here[i] >> shift & mask
+                there[counts[<Py_ssize_t> digit]] = here[i]
+                counts[<Py_ssize_t> digit] += 1
             here, there = there, here
-        shift = bits * (k - 1)
-        for i in range(n):
-            digit = first + (here[i] >> shift)
-            there[counts[digit]] = here[i]
-            counts[digit] += 1
-        for i in range(n):
-            key = there[i]
-            start = low + <int64_t> (key >> shift)
-            to[0][i] = start
-            for c in range(1, k):
-                to[c][i] = start + <int64_t> (key >> bits * (k - 1 - c) & mask)
+    return keys if k & 1 else spare
+
+
+cdef int packs(int k, int bits) except -1:
+    if not 2 <= k <= COLUMNS or not 1 <= bits <= DIGIT or bits * (k - 1) >= 64:
+        raise ValueError(f"{k} positions of {bits} bits are no number")
+    return 0
 
 
 def ordered(const int64_t[::1] column, int64_t least, int32_t[::1] counts, const int32_t[::1] order, int32_t[::1] out):
@@ -500,6 +531,120 @@ def kept_of_kinds(
             out[at] = i
             at += low <= kind < high
     return at
+
+
+def kept_runs(
+    const int32_t[::1] kinds, int32_t low, int32_t high, const place_t[::1] column, int32_t[::1] out
+):
+    """What `kept_of_kinds` says of a column that ascends: the matches of one event are looked at together."""
+    cdef Py_ssize_t n = column.shape[0], i = 0, j, at = 0
+    cdef int32_t kind
+    same_length(n, out.shape[0])
+    with nogil:
+        while i < n:
+            kind = kinds[column[i]]
+            j = run_end(&column[0], i, n, column[i])
+            if low <= kind < high:
+                for i in range(i, j):
+                    out[at] = i
+                    at += 1
+            i = j
+    return at
+
+
+cdef inline Py_ssize_t run_end(const place_t* column, Py_ssize_t i, Py_ssize_t n, place_t value) noexcept nogil:
+    """The first of an ascending column, from i on, that is greater than a value."""
+    cdef Py_ssize_t step = 1, low = i, high, middle
+    while i + step < n and column[i + step] <= value:
+        low = i + step
+        step <<= 1
+    high = i + step if i + step < n else n
+    if low >= n or column[low] > value:
+        return low
+    low += 1
+    while low < high:
+        middle = (low + high) >> 1
+        if column[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef struct Weave:              # lots of matches that are put into one order
+    int parts
+    int width
+    const int64_t* columns[PARTS][COLUMNS]
+    int64_t* out[COLUMNS]
+    int order[COLUMNS]          # the columns that they are ordered by
+
+
+cdef Py_ssize_t copied(Weave* w, int part, Py_ssize_t first, Py_ssize_t last, Py_ssize_t at) noexcept nogil:
+    cdef int c
+    for c in range(w.width):
+        memcpy(w.out[c] + at, w.columns[part][c] + first, (last - first) * sizeof(int64_t))
+    return at + last - first
+
+
+cdef Py_ssize_t weave(Weave* w, int level, Py_ssize_t* first, const Py_ssize_t* last, Py_ssize_t at) noexcept nogil:
+    """Put the matches of each part from `first` to `last`, which agree in the columns before, in order."""
+    cdef int part, least, holders, c = w.order[level]
+    cdef int64_t value, lowest, next_
+    cdef Py_ssize_t ends[PARTS]
+    cdef Py_ssize_t begins[PARTS]
+    while True:
+        least, holders, lowest, next_ = -1, 0, INT64_MAX, INT64_MAX
+        for part in range(w.parts):
+            if first[part] == last[part]:
+                continue
+            value = w.columns[part][c][first[part]]
+            if value < lowest:
+                least, holders, next_, lowest = part, 1, lowest, value
+            elif value == lowest:
+                holders += 1
+            elif value < next_:
+                next_ = value
+        if holders == 0:
+            return at
+        if holders == 1 or level == w.width - 1:
+            ends[0] = run_end(w.columns[least][c], first[least], last[least], next_ - 1 if holders == 1 else lowest)
+            at = copied(w, least, first[least], ends[0], at)
+            first[least] = ends[0]
+            continue
+        for part in range(w.parts):
+            begins[part] = ends[part] = first[part]
+            if first[part] < last[part] and w.columns[part][c][first[part]] == lowest:
+                ends[part] = run_end(w.columns[part][c], first[part], last[part], lowest)
+                first[part] = ends[part]
+        at = weave(w, level + 1, begins, ends, at)
+
+
+def merge(list parts, list out):
+    """Lots of matches, each a list of columns in the order of the answer, as one in this order.
+
+    >>> import numpy as np
+    >>> a, b = np.empty(3, np.int64), np.empty(3, np.int64)
+    >>> merge([[np.array([1, 2]), np.array([4, 4])], [np.array([1]), np.array([3])]], [a, b])
+    >>> a.tolist(), b.tolist()
+    ([1, 1, 2], [3, 4, 4])
+    """
+    cdef Weave w
+    cdef Py_ssize_t first[PARTS]
+    cdef Py_ssize_t last[PARTS]
+    cdef int part, c
+    if not 1 <= len(parts) <= PARTS or not out:
+        raise ValueError(f"no lots of matches, or more than {PARTS}")
+    w.parts, w.width = len(parts), len(out)
+    for part in range(w.parts):
+        same_length(w.width, len(parts[part]))
+        first[part], last[part] = 0, len(parts[part][0])
+        large_pointers(parts[part], last[part], w.columns[part])
+    places(out, sum([len(own[0]) for own in parts]), w.out)
+    w.order[0] = w.width - 1
+    for c in range(1, w.width):
+        w.order[c] = c - 1
+    with nogil:
+        weave(&w, 0, first, last, 0)
 
 
 def kept_empty(

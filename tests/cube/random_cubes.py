@@ -188,3 +188,73 @@ def taken_apart(plan: Plan) -> tuple[list[p.Leaf], list[tuple[p.Not, str | None,
             right = [k.var for k in parts[i + 1 :] if isinstance(k, p.Leaf)]
             found.append((evolve(c, marks=()), left[-1] if left else None, right[0] if right else None))
     return leaves, found
+
+
+# From the special to the general --------------------------------------------------------------------------------------
+
+
+def other_names(d: Drawn) -> tuple[Drawn, tuple[tuple[str, str], ...]]:
+    """The same with other variables, and what they are called there and here."""
+    text = {part.var: f"z{part.var}" for part in (*d.parts, *(n for gap in d.gaps.values() for n in gap))}
+
+    def renamed(condition: str) -> str:
+        return " ".join(
+            f"{text[w.split('.')[0]]}.{w.split('.')[1]}" if "." in w and w.split(".")[0] in text else w
+            for w in condition.split()
+        )
+
+    def part(one: Part) -> Part:
+        return Part(text[one.var], one.type, [renamed(c) for c in one.where])
+
+    gaps = {i: [part(n) for n in gap] for i, gap in d.gaps.items()}
+    made = Drawn([part(one) for one in d.parts], gaps, [renamed(c) for c in d.where], d.window, d.partition)
+    return made, tuple((text[one.var], one.var) for one in d.parts)
+
+
+def more_special(drawing: Drawing, d: Drawn) -> tuple[Drawn, tuple[w.Action, ...]] | None:
+    """A query with one more component, negated or not, or with finer types; and how `d` comes from it."""
+    r = drawing.r
+    names = tuple(part.var for part in d.parts)
+    kind = r.choice(["positive", "negative", "concept"])
+    if kind == "concept":
+        return _finer(drawing, d)
+    free = [i for i in range(len(d.parts) + 1) if not d.gaps.get(i) and not (d.gaps.keys() & {0, len(d.parts)})]
+    if not free:
+        return None
+    place = r.choice(free)
+    near = r.choice([part.var for part in d.parts[max(place - 1, 0) : place + 1]])
+    new = Part("m", r.choice(drawing.types), ["m.v > 1"] if r.random() < 0.3 else [])
+    if r.random() < (0.6 if drawing.keyed else 0.2):
+        new.where.append(f"m.id = {near}.id")
+    positive = Drawn([*d.parts[:place], new, *d.parts[place:]], _moved(d.gaps, place), d.where, d.window, d.partition)
+    negative = evolve(d, gaps={**d.gaps, place: [new]})
+    if kind == "positive":
+        delta = w.Delta(qc.compile(negative.text(), drawing.schema).bound)
+        return positive, (w.Project(names), w.Add((delta,)))
+    delta = w.Delta(qc.compile(positive.text(), drawing.schema).bound, actions=(w.Project(names),))
+    return negative, (w.Add((delta,)),)
+
+
+def _moved(gaps: dict[int, list[Part]], place: int) -> dict[int, list[Part]]:
+    return {i + (i > place): gap for i, gap in gaps.items()}
+
+
+def _finer(drawing: Drawing, d: Drawn) -> tuple[Drawn, tuple[w.Action, ...]] | None:
+    """Finer types of some variables: deltas have the first of them that is not, those before it being so."""
+    r, schema = drawing.r, drawing.schema
+    parts = [evolve(part) for part in d.parts]
+    changed: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+    for part in parts:
+        below = schema.hierarchy.get(part.type, ())
+        if below and r.random() < 0.7:
+            wide, part.type = schema.accepts(part.type), r.choice(below)
+            fine = schema.accepts(part.type)
+            changed.append((part.var, tuple(sorted(fine)), tuple(sorted(set(wide) - set(fine)))))
+    if not changed:
+        return None
+    bound = qc.compile(d.text(), schema).bound
+    deltas = []
+    for i, (var, _, rest) in enumerate(changed):
+        accepts = (*((v, fine) for v, fine, _ in changed[:i]), (var, rest))
+        deltas.append(w.Delta(bound, accepts))
+    return evolve(d, parts=parts), (w.Add(tuple(deltas)),)

@@ -11,9 +11,10 @@ from quercus.backends.base import Limits
 from quercus.backends.local.cube import run_cube
 from quercus.ir import workload as w
 from quercus.plan import Plan
-from tests.cube.random_cubes import Drawing, actions
+from tests.cube.random_cubes import ABOVE, Drawing, actions, more_special, other_names
 
 BATCH = 100
+SEEDS = [*range(0, 400, BATCH), *(pytest.param(i, marks=pytest.mark.slow) for i in range(400, 10_000, BATCH))]
 
 
 def cuboid(name: str, source: str | None = None, *how: w.Action) -> w.Cuboid:
@@ -35,9 +36,7 @@ def check(plans: dict[str, Plan], cuboids: list[w.Cuboid], events: object, threa
     return dict(found.sizes)
 
 
-@pytest.mark.parametrize(
-    "first", [*range(0, 600, BATCH), *(pytest.param(i, marks=pytest.mark.slow) for i in range(600, 20_000, BATCH))]
-)
+@pytest.mark.parametrize("first", SEEDS)
 def test_what_is_reused_is_what_is_found_alone(first: int) -> None:
     some = 0
     for seed in range(first, first + BATCH):
@@ -61,3 +60,32 @@ def test_what_is_reused_is_what_is_found_alone(first: int) -> None:
             raise
         some += sizes["q0"] > 0
     assert some > BATCH / 8
+
+
+@pytest.mark.parametrize("first", SEEDS)
+def test_the_general_comes_from_the_special(first: int) -> None:
+    some = deltas = 0
+    for seed in range(first, first + BATCH):
+        drawing = Drawing(seed)
+        general = drawing.target()
+        for part in general.parts:
+            part.type = drawing.r.choice([*ABOVE.get(part.type, ()), part.type])
+        made = more_special(drawing, general)
+        if made is None:
+            continue
+        special, how = made
+        if drawing.r.random() < 0.5:
+            special, names = other_names(special)
+            how = (w.Rename(names), *how)
+        plans = {n: qc.compile(d.text(), drawing.schema) for n, d in (("general", general), ("special", special))}
+        if any(plan.query.empty for plan in plans.values()):
+            continue
+        try:
+            sizes = check(plans, [cuboid("special"), cuboid("general", "special", *how)], drawing.events)
+        except BaseException:
+            print(f"seed {seed}", *(f"{n}: {plan.text}" for n, plan in plans.items()), *how, sep="\n")
+            raise
+        some += sizes["special"] > 0
+        deltas += sizes["general"] > sizes["special"]
+    assert some > BATCH / 16
+    assert deltas > BATCH / 16

@@ -67,6 +67,7 @@ def test_rows_agree(seed: int) -> None:
     agree("kept_empty", [low, a, high, b], kept)
     agree("kept_before", [high, a, b], kept)
     agree("kept_of_kinds", [low, r.randrange(n), r.randrange(n), a], kept)
+    agree("kept_runs", [low, r.randrange(n), r.randrange(n), np.sort(a)], kept)
     lo, hi = agree("spans", [low, a, high, b], [np.zeros(m, np.int32), np.zeros(m, np.int32)])
     for name in ("clip_low", "clip_high"):
         lo, hi = agree(name, [low, b], [lo, hi])
@@ -102,12 +103,33 @@ def test_lexical_orders_agree(seed: int) -> None:
     low, high, wide = reuse.widths(columns[0], columns[-1])
     assert (low, high, wide) == reference_reuse.widths(columns[0], columns[-1])
     bits, n = max(wide.bit_length(), 1), len(answer)
-    keys, spare = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
-    counts = np.zeros((k - 2) * 2**bits + high - low + 2, np.uint32)
+    counts = np.zeros(max(2**bits, high - low + 1), np.uint32)
+    packed = []
     for module in (reuse, reference_reuse):
+        keys, spare = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
+        module.pack(columns, low, bits, keys)
+        packed.append(keys.tolist())
+        made = np.asarray(module.sort_packed(keys, spare, bits, k, counts))
         out = [np.zeros(n, np.int32) for _ in range(k)]
-        module.lexical(columns, low, bits, keys, spare, counts, out)
+        module.unpack(made, low, bits, out)
         assert list(zip(*(c.tolist() for c in out), strict=True)) == sorted(rows)
+    assert packed[0] == packed[1]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_merges_agree(seed: int) -> None:
+    r = Random(seed)
+    k, far = r.randint(1, 4), r.choice([2, 5, 30])
+    rows = {tuple(sorted(r.randrange(far) for _ in range(k))) for _ in range(r.choice([0, 3, 60]))}
+    answer = sorted(rows, key=lambda row: (row[-1], *row[:-1]))
+    lots: list[list[tuple[int, ...]]] = [[] for _ in range(r.randint(1, 5))]
+    for row in answer:
+        (lots[row[r.randrange(k)] % len(lots)] if r.random() < 0.7 else r.choice(lots)).append(row)
+    parts = [[int64([row[c] for row in lot]) for c in range(k)] for lot in lots]
+    for module in (reuse, reference_reuse):
+        out = [np.zeros(len(answer), np.int64) for _ in range(k)]
+        module.merge(parts, out)
+        assert list(zip(*(c.tolist() for c in out), strict=True)) == answer
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from quercus.backends.local.cube.held import Column, Held, Merged, Small, Test, projected, small
+from quercus.backends.local.cube.held import Column, Held, Merged, Small, projected, small
 from quercus.backends.local.cube.inserted import Edge, Inserted
 from quercus.backends.local.cube.lanes import Bound, Lane, Lanes
 from quercus.backends.local.expressions import true_mask
+from quercus.backends.local.values import Mask
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import workload as w
@@ -77,7 +78,7 @@ class Worker:
             case w.Rename():
                 return self.rename(r, dict(action.names))
             case w.Retype():
-                return evolve(r, held=r.held.keep([r.place(action.var)], self.of_types(action.accepts)))
+                return self.retype(r, r.place(action.var), action.accepts)
             case w.Insert():
                 return self.insert(r, action)
             case w.Forbid():
@@ -97,12 +98,18 @@ class Worker:
         equal = frozenset((a, frozenset(names.get(v, v) for v in pair)) for a, pair in r.equal)
         return Results(r.held, tuple(names.get(v, v) for v in r.names), equal)
 
-    def of_types(self, accepts: tuple[str, ...]) -> Test:
-        """Whether an event is of some types: its code lies in their range."""
+    def retype(self, r: Results, place: int, accepts: tuple[str, ...]) -> Results:
+        """Matches whose event is of some types: its code lies in their range."""
         kinds, low, high = self.lanes.stacks.coded(accepts)
-        return lambda columns: _kept(
-            len(columns[0]), lambda out: reuse.kept_of_kinds(kinds, low, high, columns[0], out)
-        )
+        first = (
+            0 if r.held.lexical else len(r.names) - 1
+        )  # what matches are ordered by, unless their source is filtered
+        kept = reuse.kept_runs if place == first and not isinstance(r.held, Inserted) else reuse.kept_of_kinds
+
+        def test(columns: list[Column]) -> Small:
+            return _kept(len(columns[0]), lambda out: kept(kinds, low, high, columns[0], out))
+
+        return evolve(r, held=r.held.keep([place], test))
 
     def insert(self, r: Results, a: w.Insert) -> Results:
         low, high = _around(r, a)
@@ -157,8 +164,7 @@ class Worker:
 
             def test(columns: list[Column], names: list[str] = names, e: x.Expr = e) -> Small:
                 at = dict(zip(names, columns, strict=True))
-                passed = true_mask(e, lambda k: self.stream.values(k.attr, at[k.var]), len(columns[0]))
-                return np.flatnonzero(passed).astype(np.int32)
+                return np.flatnonzero(self._true(e, at, len(columns[0]))).astype(np.int32)
 
             r = evolve(r, held=r.held.keep([r.place(v) for v in names], test))
         return evolve(r, equal=r.equal | equalities(where))
@@ -179,6 +185,10 @@ class Worker:
             equal &= found.equal
         parts = [part for part in parts if len(part)] or [r.held]
         return Results(Merged(parts) if len(parts) > 1 else parts[0], r.names, equal)
+
+    def _true(self, e: x.Expr, at: Mapping[str, Column], n: int) -> Mask:
+        """Where a condition is true of the events at some positions."""
+        return true_mask(e, lambda k: self.stream.values(k.attr, at[k.var].astype(np.int64, copy=False)), n)
 
     def _keys(
         self, r: Results, var: str, where: tuple[x.Expr, ...], ends: set[str]
@@ -227,7 +237,7 @@ class Worker:
             bound = {v: column[first:last][rows] for v, column in at.items()} | {var: lane.at[places]}
             passed = np.ones(len(rows), bool)
             for e in ties:
-                passed &= true_mask(e, lambda k, bound=bound: self.stream.values(k.attr, bound[k.var]), len(rows))  # type: ignore[misc]
+                passed &= self._true(e, bound, len(rows))
             violated[first:last][rows[passed]] = True
             first = last
         return np.flatnonzero(~violated).astype(np.int32)

@@ -19,6 +19,7 @@ from quercus.kernels import group, memory, reuse
 Index = NDArray[np.int64]
 Small = NDArray[np.int32]
 Column = NDArray[Any]  # int64, or int32 in lexical order
+_PARTS = 64  # lots of matches that are merged at once
 Test = Callable[[list[Column]], Small]  # columns -> the rows that stay
 
 
@@ -150,12 +151,21 @@ class Merged(Held):
 
     @cached_property
     def _merged(self) -> list[Column]:
-        columns = [np.concatenate([part.column(p) for part in self.parts]) for p in range(self.width)]
-        order = group.order_of(columns, columns)
-        return columns if order is None else [c[order] for c in columns]
+        parts = [part.columns for part in self.parts]
+        while True:
+            lots = [parts[i : i + _PARTS] for i in range(0, len(parts), _PARTS)]
+            parts = [_merged(lot) for lot in lots]
+            if len(parts) == 1:
+                return parts[0]
 
     def _column(self, place: int) -> Column:
         return self._merged[place]
+
+
+def _merged(parts: list[list[Column]]) -> list[Column]:
+    out = [memory.empty(sum(len(columns[0]) for columns in parts)) for _ in parts[0]]
+    reuse.merge(parts, out)
+    return out
 
 
 def projected(source: Held, places: Sequence[int]) -> Held:
@@ -174,6 +184,7 @@ def projected(source: Held, places: Sequence[int]) -> Held:
 # Lexical order --------------------------------------------------------------------------------------------------------
 
 _BITS, _PACKED = 16, 64  # of the distance from a match's first event, and of a match that is one number
+_SPARSE = 4  # positions for each match from which they are sorted by comparing
 
 
 def in_lexical_order(columns: list[Column]) -> Held:
@@ -187,9 +198,15 @@ def in_lexical_order(columns: list[Column]) -> Held:
     low, high, far = reuse.widths(columns[0], columns[-1])
     bits = max(far.bit_length(), 1)
     if bits <= _BITS and (width - 1) * bits + (high - low).bit_length() <= _PACKED:
-        keys, spare = (memory.empty(n).view(np.uint64) for _ in range(2))
-        counts = np.empty((width - 2) * 2**bits + high - low + 2, np.uint32)
-        reuse.lexical(columns, low, bits, keys, spare, counts, out)
+        keys = memory.empty(n).view(np.uint64)
+        reuse.pack(columns, low, bits, keys)
+        room = max(2**bits, high - low + 1)
+        if room > _SPARSE * n:
+            keys.sort()
+        else:
+            spare = memory.empty(n).view(np.uint64)
+            keys = reuse.sort_packed(keys, spare, bits, width, small(room).view(np.uint32))
+        reuse.unpack(keys, low, bits, out)
         return Listed(out, lexical=True)
     order: Small = np.arange(n, dtype=np.int32)
     for column in columns[-2::-1]:

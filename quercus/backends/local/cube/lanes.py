@@ -15,7 +15,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from quercus.backends.local.cube.held import Column, Small
+from quercus.backends.local.cube.held import Column, Small, small
 from quercus.backends.local.cube.stacks import Stacks
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import true_mask
@@ -110,7 +110,7 @@ class Lanes:
 
     def _bound(self, b: Bound) -> Small:
         n, ts = len(self.stream), self.stream.ts
-        out = np.empty(n, np.int32)
+        out = small(n)
         if b.window is None:
             if self.stream.schema.ties == "arrival":
                 return np.arange(n, dtype=np.int32) + (1 if b.kind == "after" else 0)
@@ -157,7 +157,7 @@ class Lane:
         """For each position, the place in `at` of the first event that does not lie before its bound (in its key)."""
 
         def make() -> Small:
-            out = np.empty(len(self.lanes.stream), np.int32)
+            out = small(len(self.lanes.stream))
             if self.starts is None:
                 reuse.counted(self.lanes.bound(b), self.at, out)
             else:
@@ -195,7 +195,7 @@ class Lane:
         return Lane(self.lanes, np.sort(self.at[events]), self.key)
 
     def nearest(self, b: Bound, positions: Column, *, before: bool) -> tuple[Index, NDArray[np.bool_]]:
-        """The last event before the bound of some positions, or the first that is not, in their keys; if there is one."""
+        """The last event before the bound of some positions, or the first that is not, in their keys; where one is."""
         place = self.before_at(b, positions).astype(np.int64) - before
         if self.starts is None:
             there = (place >= 0) & (place < len(self.at))
