@@ -2,27 +2,30 @@
 
 Run it with `python -m benchmarks.cube`. CPU time, the least of some rounds in which all take turns. `alone` runs plan
 after plan; `independent` shares loading and routing; the others compute queries from each other. *Found*: the number
-of matches of every query is known. *Listed*: so are the row numbers of all of them, in the order of the answer.
+of matches of every query is known. *Listed*: so are the row numbers of all of them, in the order of the answer. All
+ways must find the same.
 
-Tickers are traded as on an exchange: four heavily, the others thinly. Orderings are written by hand here: every query
-from one that is more general (top_down), every query from one that is more special (bottom_up), and what the paper
-says that Chase chose (7.2 to 7.4).
+Tickers are traded as on an exchange: four heavily, the others thinly. Beside the workloads: how long Chase itself takes
+for 50 queries, and a cube of 100 queries over a million events beside its most expensive one alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import time
 from collections.abc import Callable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
 
 import quercus as qc
-from quercus.backends.local.cube import CubeResult, run_cube
-from quercus.ir import workload as w
+from benchmarks.plot import bars
+from quercus.ir.workload import Strategy
 
 SECTORS = {
     "Computer": ["DELL", "INTC", "MSFT"],
@@ -33,6 +36,7 @@ SHARES = {"DELL": 17, "INTC": 22, "MSFT": 25, "QQQ": 28, "FCF": 2, "ROM": 1.5, "
 EVEN = dict.fromkeys([*SHARES, "IBM"], 1)
 SCHEMA = qc.Schema({"price": "float64"}, types=[*SHARES, "IBM"], hierarchy=SECTORS, time_unit="us")
 ROUNDS = 5
+STRATEGIES: tuple[Strategy, ...] = ("independent", "top_down", "bottom_up", "chase")
 
 _PATTERNS = {
     1: "q1 INTC !MSFT FCF | q2 INTC !MSFT FCF ROM | q3 INTC !MSFT FCF EFC | q4 INTC !MSFT FCF ANAT "
@@ -53,30 +57,6 @@ _PATTERNS = {
 }
 PATTERNS = {
     number: {line.split()[0]: line.split()[1:] for line in text.split("|")} for number, text in _PATTERNS.items()
-}
-# Where each query comes from; those that are not named are computed alone.
-_TOP_DOWN = {
-    1: "q2 q1 q3 q1 q4 q1 q5 q1",
-    2: "q7 q6 q8 q6 q9 q6 q10 q6",
-    3: "q12 q11 q13 q11 q14 q11 q15 q11",
-    4: "q17 q16",
-    5: "q19 q16",
-    6: "q19 q16",
-    7: "q26 q16 q27 q26 q20 q27 q28 q27 q21 q20 q22 q20 q23 q20 q24 q20 q25 q24",
-    8: "q29 q16 q30 q16 q31 q30 q32 q31 q33 q31 q34 q16 q35 q34 q36 q35",
-}
-_BOTTOM_UP = {
-    4: "q16 q17",
-    5: "q16 q19",
-    6: "q16 q19",
-    7: "q27 q20 q26 q27 q16 q26",
-    8: "q30 q31 q35 q36 q34 q35 q16 q29",
-}
-_CHASE = {
-    **{number: _TOP_DOWN[number] for number in (1, 2, 3)},
-    **{number: _BOTTOM_UP[number] for number in (4, 5, 6)},
-    7: "q27 q20 q21 q20 q22 q20 q23 q20 q24 q20 q25 q24 q26 q27 q16 q26 q28 q27",
-    8: "q30 q31 q32 q31 q33 q31 q35 q36 q34 q35 q16 q29",
 }
 SIZES = {  # events, trades in a second, and who trades how often
     1: (1_000_000, 400, SHARES),
@@ -99,159 +79,133 @@ def trades(n: int, rate: int, shares: Mapping[str, float], seed: int = 20110612)
     return pa.table({"ts": ts, "type": types.cast(pa.string()), "price": np.round(20 + r.random(n) * 60, 2)})
 
 
-# How one query comes from another -------------------------------------------------------------------------------------
+# The workloads --------------------------------------------------------------------------------------------------------
 
 
-@frozen
-class Query:
-    """A plan, and the names that stand in its pattern."""
-
-    types: list[str]
-    plan: qc.Plan
-
-    @property
-    def positive(self) -> list[str]:
-        return [name for name in self.types if not name.startswith("!")]
-
-    @property
-    def negated(self) -> list[tuple[str, int]]:
-        """Negated types, with the place of the positive one behind them."""
-        found, place = [], 0
-        for name in self.types:
-            if name.startswith("!"):
-                found.append((name[1:], place))
-            else:
-                place += 1
-        return found
-
-    @property
-    def names(self) -> list[str]:
-        return [v.var for v in self.plan.query.variables]
-
-
-def compiled(types: list[str]) -> Query:
-    return Query(types, qc.compile(f"PATTERN SEQ({', '.join(types)}) WITHIN 1 s", SCHEMA))
-
-
-def accepts(name: str) -> tuple[str, ...]:
-    return tuple(sorted(SCHEMA.accepts(name)))
-
-
-def actions(source: Query, target: Query) -> tuple[w.Action, ...]:
-    """What makes the target's results from the source's: from a general one, or from one of finer types."""
-    if len(source.positive) == len(target.positive) and source.negated == target.negated:
-        finer = all(set(accepts(b)) <= set(accepts(a)) for a, b in zip(source.positive, target.positive, strict=True))
-        if not finer:
-            return _widened(source, target)
-    found: list[w.Action] = []
-    names, at = list(source.names), 0
-    for place, name in enumerate(target.positive):
-        var = target.names[place]
-        if at < len(source.positive) and set(accepts(name)) <= set(accepts(source.positive[at])):
-            if name != source.positive[at]:
-                found.append(w.Retype(names[place], accepts(name)))
-            at += 1
-        else:
-            found.append(w.Insert(w.Part(var, name, accepts(name)), place, (), target.plan.query.window))
-            names.insert(place, var)
-    renamed = tuple((old, new) for old, new in zip(names, target.names, strict=True) if old != new)
-    found += [w.Rename(renamed)] if renamed else []
-    for name, place in target.negated:
-        if (name, place) not in source.negated:
-            part = w.Part(f"!{name}", name, accepts(name), negated=True)
-            found.append(w.Forbid(part, target.names[place - 1], target.names[place], target.plan.query.window))
-    return tuple(found)
-
-
-def _widened(source: Query, target: Query) -> tuple[w.Action, ...]:
-    """The results of finer types, and for each type that is wider those in which it is the first that is not fine."""
-    renamed = tuple(zip(source.names, target.names, strict=True))
-    pairs = list(zip(target.names, source.positive, target.positive, strict=True))
-    changed = [(v, accepts(fine), accepts(wide)) for v, fine, wide in pairs if fine != wide]
-    deltas = []
-    for i, (var, fine, wide) in enumerate(changed):
-        others = tuple((v, own) for v, own, _ in changed[:i])
-        deltas.append(w.Delta(target.plan.bound, (*others, (var, tuple(n for n in wide if n not in fine)))))
-    return w.Rename(renamed), w.Add(tuple(deltas))
-
-
-def ordering(queries: dict[str, Query], share: w.Strategy, text: str) -> w.Ordering:
-    """The cuboids, sources before those that are computed from them."""
-    words = text.split()
-    source = dict(zip(words[::2], words[1::2], strict=True))
-    cuboids: dict[str, w.Cuboid] = {}
-
-    def add(name: str) -> None:
-        if name in cuboids:
-            return
-        came = source.get(name)
-        if came is None:
-            cuboids[name] = w.Cuboid(name, None, None, (), "", 0.0, 0.0)
-        else:
-            add(came)
-            cuboids[name] = w.Cuboid(name, came, "5.6", actions(queries[came], queries[name]), "", 0.0, 0.0)
-
-    for name in queries:
-        add(name)
-    return w.Ordering(share, tuple(cuboids.values()))
-
-
-# Measuring ------------------------------------------------------------------------------------------------------------
-
-
-def run(number: int, rounds: int) -> dict[str, tuple[float, float]]:
-    """CPU seconds of each way: until all are found, and until all are listed. Every way must find the same."""
-    events = trades(*SIZES[number])
-    queries = {name: compiled(types) for name, types in PATTERNS[number].items()}
-    plans = {name: q.plan for name, q in queries.items()}
-
-    def shared(share: w.Strategy, text: str) -> Callable[[], CubeResult]:
-        made = ordering(queries, share, text)
-        return lambda: run_cube(plans, lambda *_: made, events, qc.Limits(), 1)
-
-    ways: dict[str, Callable[[], Mapping[str, object]]] = {
+def run(number: int, events: pa.Table, rounds: int) -> dict[str, Any]:
+    """CPU seconds of each way: until all are found, and until all are listed."""
+    queries = {n: f"PATTERN SEQ({', '.join(types)}) WITHIN 1 s" for n, types in PATTERNS[number].items()}
+    plans = {name: qc.compile(text, SCHEMA) for name, text in queries.items()}
+    cubes = {share: qc.cube(queries, SCHEMA, share=share) for share in STRATEGIES}
+    ways: dict[str, Callable[[], Mapping[str, Any]]] = {
         "alone": lambda: {name: plan.run(events) for name, plan in plans.items()},
-        "independent": shared("independent", ""),
-        "top_down": shared("top_down", _TOP_DOWN[number]),
-        "bottom_up": shared("bottom_up", _BOTTOM_UP.get(number, "")),
-        "chase": shared("chase", _CHASE[number]),
+        **{share: lambda c=c: c.run(events) for share, c in cubes.items()},  # type: ignore[misc]
     }
-    best = dict.fromkeys(ways, (float("inf"), float("inf")))
+    best = {way: [float("inf"), float("inf")] for way in ways}
     seen: dict[str, tuple[int, ...]] = {}
     for turn in range(rounds):
-        for way, action in [*ways.items()][
-            :: 1 - 2 * (turn % 2)
-        ]:  # who comes after whom matters to the memory there is
+        for way, action in [*ways.items()][:: 1 - 2 * (turn % 2)]:  # who comes after whom matters: memory is kept
             gc.collect()
             begin = time.process_time()
             found = action()
-            sizes = tuple(len(m) for m in found.values())  # type: ignore[arg-type]
+            sizes = tuple(len(m) for m in found.values())
             known = time.process_time()
-            bound = [m.bound for m in found.values()]  # type: ignore[attr-defined]
+            bound = [m.bound for m in found.values()]
             listed = time.process_time()
-            best[way] = (min(best[way][0], known - begin), min(best[way][1], listed - begin))
+            best[way] = [min(best[way][0], known - begin), min(best[way][1], listed - begin)]
             if turn == 0:
                 digest = tuple(hash(b.held.tobytes()) for own in bound for b in own)
                 assert seen.setdefault("sizes", sizes) == sizes, way
                 assert seen.setdefault("digest", digest) == digest, way
             del found, bound
-    print(f"workload {number}: {len(events):,} events, matches {', '.join(f'{n:,}' for n in seen['sizes'])}")
+    chosen = {c.name: c.source for c in cubes["chase"].ordering.cuboids}
+    return {
+        "events": len(events),
+        "matches": dict(zip(queries, seen["sizes"], strict=True)),
+        "seconds": best,
+        "chose": chosen,
+    }
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    sizes = ", ".join(f"{q} {n:,}" for q, n in found["matches"].items())
+    print(f"{name}: {found['events']:,} events; {sizes}")
+    print("  chase: " + (", ".join(f"{q} from {s}" for q, s in found["chose"].items() if s) or "all alone"))
+    plain = found["seconds"]["independent"]
+    for way, (known, listed) in found["seconds"].items():
+        print(
+            f"  {way:12} found {known * 1e3:8.1f} ms ({plain[0] / known:5.2f}x)   "
+            f"listed {listed * 1e3:8.1f} ms ({plain[1] / listed:5.2f}x)",
+            flush=True,
+        )
+
+
+# Beside them ----------------------------------------------------------------------------------------------------------
+
+
+def many(count: int) -> dict[str, str]:
+    """Queries of three and four components at all levels of the sectors."""
+    sectors = [[name, *below] for name, below in SECTORS.items()]
+    found = [f"SEQ({', '.join(types)})" for types in product(*sectors)]
+    found += [f"SEQ({a}, {b}, !MSFT, {c}, ROM)" for a, b, c in product(*sectors)]
+    step = len(found) / count
+    return {f"q{i}": f"PATTERN {found[int(i * step)]} WITHIN 1 s" for i in range(count)}
+
+
+def chase_itself(rounds: int) -> float:
+    """Seconds for the ordering of 50 queries, their hierarchy being known."""
+    cube = qc.cube(many(50), SCHEMA)
+    cube.ordering  # noqa: B018  # the hierarchy is made with it
+    best = float("inf")
+    for _ in range(rounds):
+        begin = time.process_time()
+        cube.ordering  # noqa: B018
+        best = min(best, time.process_time() - begin)
     return best
+
+
+def hundred(rounds: int) -> dict[str, float]:
+    """A cube of 100 queries over a million events, beside each of its queries alone; found and listed."""
+    events, queries = trades(1_000_000, 20, EVEN), many(100)
+    cube, plans = qc.cube(queries, SCHEMA), {n: qc.compile(q, SCHEMA) for n, q in queries.items()}
+    alone = dict.fromkeys(plans, float("inf"))
+    whole = float("inf")
+    for _ in range(rounds):
+        begin = time.process_time()
+        found = cube.run(events)
+        total = sum(len(m.bound[0]) for m in found.values())
+        whole = min(whole, time.process_time() - begin)
+        del found
+        for name, plan in plans.items():
+            begin = time.process_time()
+            len(plan.run(events).bound[0])
+            alone[name] = min(alone[name], time.process_time() - begin)
+    return {"cube": whole, "dearest": max(alone.values()), "all": sum(alone.values()), "matches": float(total)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", type=int, nargs="*", default=list(PATTERNS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--charts", type=Path, help="a folder for charts")
     asked = parser.parse_args()
-    for number in asked.workloads:
-        best = run(number, asked.rounds)
-        plain = best["independent"]
-        for way, (found, listed) in best.items():
-            print(
-                f"  {way:12} found {found * 1e3:8.1f} ms ({plain[0] / found:5.2f}x)   "
-                f"listed {listed * 1e3:8.1f} ms ({plain[1] / listed:5.2f}x)"
-            )
+    found = {n: run(n, trades(*SIZES[n]), asked.rounds) for n in asked.workloads}
+    for n, one in found.items():
+        show(f"workload {n}", one)
+    chase, large = chase_itself(20), hundred(max(asked.rounds // 2, 1))
+    print(f"Chase for 50 queries: {chase * 1e3:.1f} ms")
+    print(
+        f"100 queries over 1,000,000 events, {large['matches']:,.0f} matches: {large['cube'] * 1e3:.0f} ms, "
+        f"{large['cube'] / large['dearest']:.1f} times the most expensive alone, one by one {large['all'] * 1e3:.0f} ms"
+    )
+    if asked.json is not None:
+        asked.json.write_text(json.dumps({"workloads": found, "chase": chase, "hundred": large}, indent=1))
+    if asked.charts is not None:
+        draw(found, asked.charts)
+
+
+def draw(found: Mapping[int, dict[str, Any]], folder: Path) -> None:
+    """The paper's figures 12 to 15: a chart each for workloads with pattern, with concept and with both changes."""
+    for name, numbers, title in (
+        ("cube-patterns", (1, 2, 3), "Workloads 1 to 3: patterns change"),
+        ("cube-concepts", (4, 5, 6), "Workloads 4 to 6: concepts change"),
+        ("cube-both", (7, 8), "Workloads 7 and 8: both"),
+    ):
+        rows = {f"workload {n}": found[n]["seconds"] for n in numbers if n in found}
+        if rows:
+            times = {k: {way: t[1] * 1e3 for way, t in of.items()} for k, of in rows.items()}
+            bars(folder / f"{name}.svg", title, "CPU milliseconds, all matches listed", "", times, log=True)
 
 
 if __name__ == "__main__":
