@@ -9,6 +9,8 @@ import pytest
 
 from quercus.compiler.cube.chase import Edge, arborescence
 
+REFUSED: list[int] = []  # by networkx
+
 
 def graph(seed: int) -> tuple[int, list[Edge]]:
     """Sparse and dense ones, with whole, equal, negative or broken costs; some cannot be spanned."""
@@ -24,6 +26,33 @@ def graph(seed: int) -> tuple[int, list[Edge]]:
     return n, edges
 
 
+def plain(n: int, root: int, edges: list[Edge]) -> float | None:
+    """The cost by Chu-Liu and Edmonds as it is first taught: the cheapest edge into each, cycles made one, again."""
+    best: dict[int, Edge] = {}
+    for e in edges:
+        if e[1] != root and e[0] != e[1] and (e[1] not in best or e[2] < best[e[1]][2]):
+            best[e[1]] = e
+    if len(best) < n - 1:
+        return None
+    cost = sum(e[2] for e in best.values())
+    group = {root: root}  # each vertex, or the cycle that it is in
+    for v in range(n):
+        path, at = [], v
+        while at not in group and at not in path:
+            path.append(at)
+            at = best[at][0]
+        cycle = path[path.index(at) :] if at in path else []
+        group |= {u: cycle[0] if u in cycle else u for u in path}
+    names = {g: i for i, g in enumerate(dict.fromkeys(group.values()))}
+    if len(names) == n:
+        return cost
+    inner = [
+        (names[group[a]], names[group[b]], c - best[b][2]) for a, b, c in edges if b != root and group[a] != group[b]
+    ]
+    rest = plain(len(names), names[group[root]], inner)
+    return None if rest is None else cost + rest
+
+
 def check(seed: int) -> bool:
     n, edges = graph(seed)
     found = arborescence(n, 0, edges)
@@ -37,10 +66,15 @@ def check(seed: int) -> bool:
     if found is None:
         assert len(nx.descendants(g, 0)) < n - 1, seed
         return False
-    expected = nx.minimum_spanning_arborescence(g)
-    total = sum(d["weight"] for _, _, d in expected.edges(data=True))
     own = sum(edges[i][2] for i in found.values())
-    assert own == pytest.approx(total, rel=1e-9, abs=1e-9), seed
+    assert own == pytest.approx(plain(n, 0, edges), rel=1e-9, abs=1e-9), seed
+    try:
+        expected = nx.minimum_spanning_arborescence(g)
+    except nx.NetworkXException:  # 3.6 finds none in one of ten thousand, where all can be reached
+        REFUSED.append(seed)
+    else:
+        total = sum(d["weight"] for _, _, d in expected.edges(data=True))
+        assert own == pytest.approx(total, rel=1e-9, abs=1e-9), seed
     assert set(found) == set(range(1, n))
     parent = {v: edges[i][0] for v, i in found.items()}
     assert all(edges[i][1] == v for v, i in found.items())
@@ -58,7 +92,8 @@ def test_it_agrees_with_networkx() -> None:
 
 @pytest.mark.slow
 def test_it_agrees_with_networkx_on_many() -> None:
-    assert sum(check(seed) for seed in range(10_000)) > 7_000
+    assert sum(check(seed) for seed in range(10_000)) > 9_000
+    assert len(REFUSED) < 5
 
 
 def test_a_vertex_out_of_reach_is_noticed() -> None:

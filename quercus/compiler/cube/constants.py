@@ -1,6 +1,6 @@
 """What each step of a cube costs, in nanoseconds on the machine that it was calibrated on.
 
-`python -m benchmarks.calibrate_cube` fits these to runs of cubes and prints this table anew. As with the planner's own
+`python -m benchmarks.fit_cube` fits these to runs of cubes and prints this table anew. As with the planner's own
 (`quercus.compiler.constants`), costs are compared with each other: their proportions matter.
 """
 
@@ -11,23 +11,25 @@ from attrs import frozen
 
 @frozen
 class CubeConstants:
-    retype: float = 2.5  # a match whose event is looked at again
-    narrow: float = 2.0  # ... whose first and last times are compared
-    forbid: float = 2.0  # ... for which a negation is answered
+    retype: float = 0.9  # a match whose event is looked at again
+    narrow: float = 0.9  # ... whose first and last times are compared
+    forbid: float = 0.9  # ... for which a negation is answered
     tied: float = 25.0  # ... for which values tie the negation to the match
-    keep: float = 3.0  # ... on which a condition is tested
-    insert: float = 6.0  # ... for which the range of one more component is found
-    result: float = 1.0  # a match with one more component
-    trying: float = 15.0  # a candidate for one more component that conditions test
-    reorder: float = 20.0  # a match of the source, where its last event changes: results are ordered by it
-    project: float = 38.0  # a match without some of its components, once
-    merge: float = 32.0  # a match in order with those of a delta
-    write: float = 0.8  # an event of a result
-    search: float = 400.0  # ... for which a range is searched for, where there are few matches
-    table: float = 6.0  # an event of the stream, where there are many, so that ranges are looked up
-    act: float = 60000.0  # an action begins
+    keep: float = 2.6  # ... on which a condition is tested
+    insert: float = 1.1  # ... for which the range of one more component is found
+    result: float = 0.5  # a match with one more component
+    trying: float = 5.0  # a candidate for one more component that conditions test
+    behind: float = 5.0  # ... as its last one: results are listed in another order
+    reorder: float = 11.0  # a match of the source, where its last event changes: results are ordered by it
+    project: float = 9.0  # a match without some of its components, once
+    merge: float = 14.0  # a match in order with those of a delta
+    gather: float = 2.2  # an event of a result, listed from those of the source
+    search: float = 250.0  # ... for which a range is searched for, where there are few matches
+    table: float = 4.0  # an event of the stream, where there are many, so that ranges are looked up
+    act: float = 40000.0  # an action begins
     # a query alone, or a delta: beside what the planner's constants say
-    start: float = 360000.0  # the engine begins
+    start: float = 450000.0  # the engine begins
+    write: float = 1.0  # an event of a result
     total: float = 20.0  # an event of a leaf, where matches are totalled without listing them
 
 

@@ -85,7 +85,7 @@ def _followed(steps: tuple[PricedStep, ...], rows: float, rates: Rates, most: fl
 
 def priced(way: Way, columns: int, sizer: Sizer, c: CubeConstants = CALIBRATED) -> PricedWay:
     """A way with all that its cost depends on but the numbers of events."""
-    return PricedWay(way, _steps(way.steps, sizer, c), columns * c.write)
+    return PricedWay(way, _steps(way.steps, sizer, c), columns * c.gather)
 
 
 def _steps(steps: tuple[Step, ...], sizer: Sizer, c: CubeConstants) -> tuple[PricedStep, ...]:
@@ -121,7 +121,8 @@ def _unit(step: Step, c: CubeConstants) -> tuple[float, float]:
             return c.keep * len(where), 0.0
         case Insert(where=where, place=place):
             last = step.after is not None and place == len(step.after.sequence.positive) - 1
-            return c.insert + (c.reorder if last else 0.0), c.result + c.trying * len(where)
+            found = c.result + c.trying * len(where)
+            return (c.insert + c.reorder, found + c.behind) if last else (c.insert, found)
         case Project():
             return c.project, 0.0
         case Add():

@@ -1,4 +1,4 @@
-"""Fit the constants of a cube's cost model to runs of cubes: `python -m benchmarks.calibrate_cube`.
+"""Fit the constants of a cube's cost model to runs of cubes: `python -m benchmarks.fit_cube`.
 
 As in `benchmarks.calibrate`, the model is linear in its constants, so that each run gives one equation. A run is a cube
 of two queries, the one computed from the other, beside a cube of the first alone; what it takes longer is the cost of
