@@ -12,6 +12,7 @@ import quercus as qc
 from quercus.backends.local.cube import actions, held, run_cube, stacks
 from quercus.backends.local.cube.actions import Results
 from quercus.backends.local.cube.execute import Cube
+from quercus.backends.local.events import Events
 from quercus.ir import workload as w
 from quercus.kernels import reuse
 from quercus.plan import Plan
@@ -55,11 +56,9 @@ def test_the_order_is_asked_once_with_what_is_known() -> None:
 
 def test_events_are_routed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = compiled(q1="SEQ(X x, C c) WITHIN 5", q2="SEQ(A a, C c, D d) WITHIN 5", q3="AND(A a, B b) WITHIN 5")
-    calls = []
-    routed = qc.backends.local.events.Events._positions
-    monkeypatch.setattr(
-        qc.backends.local.events.Events, "_positions", lambda self, names: calls.append(names) or routed(self, names)
-    )
+    calls: list[list[str]] = []
+    routed = Events._positions
+    monkeypatch.setattr(Events, "_positions", lambda self, names: calls.append(names) or routed(self, names))
     run(plans, cuboid("q1"), cuboid("q2"), cuboid("q3"))
     assert [sorted(names) for names in calls] == [["A", "B", "C", "D", "X"]]
 
@@ -159,10 +158,22 @@ def test_counts_need_no_listing(monkeypatch: pytest.MonkeyPatch) -> None:
         w.Forbid(w.Part("n", "B", ("B",), negated=True), None, "a", window),
         w.Narrow(window),
     )
+    plans |= {"q3": qc.compile(plans["q2"].text.replace("WITHIN", "AGG COUNT(*), COUNT(d) AS n WITHIN"), SCHEMA)}
     for name in ("columns_by_event", "by_group", "by_match", "take"):
         monkeypatch.setattr(reuse, name, None)
-    found = run(plans, cuboid("q1"), cuboid("q2", "q1", *how))
-    assert len(found["q2"]) == len(plans["q2"].run(EVENTS))  # type: ignore[index]
+    found = run(plans, cuboid("q1"), cuboid("q2", "q1", *how), cuboid("q3", "q1", *how))
+    count = len(plans["q2"].run(EVENTS))
+    assert len(found["q2"]) == count > 0  # type: ignore[index]
+    assert found["q3"].to_arrow().equals(plans["q3"].run(EVENTS).to_arrow())  # type: ignore[index]
+
+
+def test_buffers_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = compiled(q1="SEQ(X x, C c) WITHIN 5", q2="SEQ(A a, C c) WITHIN 5", q3="SEQ(C a, X c, c.id > 1) WITHIN 5")
+    asked: list[int] = []
+    times = Events.times
+    monkeypatch.setattr(Events, "times", lambda self, at: asked.append(len(at)) or times(self, at))
+    run(plans, cuboid("q1"), cuboid("q2"), cuboid("q3"))
+    assert asked == [2, 1, 1]
 
 
 def test_sources_go_when_nobody_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:

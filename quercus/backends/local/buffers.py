@@ -67,9 +67,11 @@ class BufferSource:
         self.same_name = len({b.key for b in wanted}) == 1
         self.positions = self._positions_by_key() if tree.partition_by else None
         self.nulls = False  # whether an event without a key was seen: it agrees with nothing, not with itself
+        if all(b.key is None for b in wanted):
+            self.data = self._plain(wanted)
+            return
         kept = [self._kept(b) for b in wanted]
-        self.data = self._plain(wanted, kept) or self._narrow(wanted, kept)
-        self.data = self.data or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
+        self.data = self._narrow(wanted, kept) or [self._buffer(b, at) for b, at in zip(wanted, kept, strict=True)]
 
     def _kept(self, b: BufferSpec) -> Index:
         """The positions of a buffer's events."""
@@ -86,12 +88,14 @@ class BufferSource:
             at = at[true_mask(c, lambda k, at=at: self.events.values(k.attr, at), len(at))]  # type: ignore[misc]
         return at
 
-    def _plain(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData]:
-        """All buffers, where none has a key."""
-        if any(b.key is not None for b in wanted):
-            return []
-        times = self.events.times(kept)
-        return [BufferData(ts, self._position(at), at, None) for at, ts in zip(kept, times, strict=True)]
+    def _plain(self, wanted: list[BufferSpec]) -> list[BufferData]:
+        """All buffers, where none has a key: each once for all queries over the stream."""
+        made = self.events.shared()
+        new = [b for b in wanted if b not in made]
+        kept = [self._kept(b) for b in new]
+        for b, at, ts in zip(new, kept, self.events.times(kept), strict=True):
+            made[b] = BufferData(ts, self._position(at), at, None)
+        return [made[b] for b in wanted]
 
     def _narrow(self, wanted: list[BufferSpec], kept: list[Index]) -> list[BufferData]:
         """All buffers, where the key is an integer of a narrow range: the distance from the least is its code."""

@@ -69,8 +69,12 @@ class Events:
         return [merged[request] for request in wanted]
 
     def keep_routed(self, found: Mapping[tuple[str, ...], Positions]) -> None:
-        """Answers to requests that were routed before, for whoever makes them again."""
+        """Answers to requests that were routed before, for whoever makes them again; buffers are then shared too."""
         self._once("routed", dict).update(found)
+
+    def shared(self) -> dict[Hashable, Any]:
+        """What queries over this stream have made for each other; nothing, where there is but one."""
+        return self._once("shared", dict) if "routed" in self._cache else {}
 
     def values(self, attr: str, positions: Positions) -> Values:
         """The values of an attribute, `ts` and `type` included, at some positions."""

@@ -14,7 +14,7 @@ from quercus.backends.base import Limits
 from quercus.backends.local.cube.actions import Results, Worker, equalities
 from quercus.backends.local.cube.held import Held, Listed, nothing
 from quercus.backends.local.cube.lanes import Lanes
-from quercus.backends.local.cube.result import CubeResult, HeldMatches
+from quercus.backends.local.cube.result import CubeResult, as_matches
 from quercus.backends.local.cube.stacks import Stacks
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.joins import STATE_BYTES
@@ -69,7 +69,7 @@ class Cube:
                 found[c.name], results = self.alone(plan, reused=bool(users[c.name]))
             else:
                 results = self.reused(plan, held[c.source], c.actions)
-                found[c.name] = Matches.of_stream(plan.schema, plan.query, HeldMatches(plan, self.stream, results.held))
+                found[c.name] = as_matches(plan, self.stream, results.held)
                 users[c.source] -= 1
                 if not users[c.source]:  # whoever still needs its columns has them
                     del held[c.source]
@@ -95,7 +95,7 @@ class Cube:
             rows = [b.numbered(self.stream.rows) for b in bound]
             return Matches(self.stream.table, plan.schema, plan.query, rows), None
         results = _held(plan, bound)
-        return Matches.of_stream(plan.schema, plan.query, HeldMatches(plan, self.stream, results.held)), results
+        return as_matches(plan, self.stream, results.held), results
 
     def reused(self, plan: Plan, source: Results, actions: tuple[w.Action, ...]) -> Results:
         """A query's results from those of another."""

@@ -67,15 +67,15 @@ class Lanes:
         """The bounds of some positions, which are few."""
         if b in self._made or (b.window is not None and b.window.kind == "count" and self.partition):
             return self.bound(b)[positions]
-        n, ts = len(self.stream), self.stream.ts
+        n, ts, positions = len(self.stream), self.stream.ts, positions.astype(np.int64, copy=False)
         if b.window is None:
             if self.stream.schema.ties == "arrival":
                 return positions + (b.kind == "after")
             return np.searchsorted(ts, ts[positions], "right" if b.kind == "after" else "left")
         if b.window.kind == "count":
-            moved = positions + (b.window.size if b.kind == "reach" else 1 - b.window.size)
-            return np.asarray(np.clip(moved, 0, n))
-        size = min(b.window.size, 2**63 - 1)
+            size = min(b.window.size, n)
+            return np.asarray(np.clip(positions + (size if b.kind == "reach" else 1 - size), 0, n))
+        size = b.window.size
         if b.kind == "reach":
             return np.searchsorted(ts, np.minimum(ts[positions], 2**63 - 1 - size) + size, "right")
         return np.searchsorted(ts, np.maximum(ts[positions], -(2**63) + size) - size, "left")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import pyarrow as pa
 from attrs import frozen
 
 from quercus.backends.local.cube.held import Held
 from quercus.backends.local.events import Events
+from quercus.backends.local.exact import exact
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.ir.workload import Ordering
 from quercus.plan import Plan
@@ -30,6 +32,14 @@ class CubeResult(Mapping[str, Matches]):
 
     def __len__(self) -> int:
         return len(self.matches)
+
+
+def as_matches(plan: Plan, stream: Events, held: Held) -> Matches:
+    """Held results as the matches of a query; where only their number is asked for, it is there already."""
+    query, totals = plan.query, None
+    if query.aggregates and not query.group_by and all(a.function == "count" and not a.attr for a in query.aggregates):
+        totals = pa.table({a.name: exact([len(held)], a.name) for a in query.aggregates})
+    return Matches.of_stream(plan.schema, query, HeldMatches(plan, stream, held), totals)
 
 
 @frozen(eq=False)
