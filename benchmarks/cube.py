@@ -156,7 +156,7 @@ def chase_itself(rounds: int) -> float:
 
 def hundred(rounds: int) -> dict[str, float]:
     """A cube of 100 queries over a million events, beside each of its queries alone; found and listed."""
-    events, queries = trades(1_000_000, 20, EVEN), many(100)
+    events, queries = trades(1_000_000, 5, EVEN), many(100)
     cube, plans = qc.cube(queries, SCHEMA), {n: qc.compile(q, SCHEMA) for n, q in queries.items()}
     alone = dict.fromkeys(plans, float("inf"))
     whole = float("inf")

@@ -6,7 +6,9 @@ on numbers is prepared once. The planner's own model (`compiler.effort`) has mor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 from typing import Protocol
 
 from attrs import frozen
@@ -99,24 +101,28 @@ def is_totalled(plan: Plan) -> bool:
     return plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
 
 
-def alone(plan: Plan, sequence: Sequence | str, sizer: Sizer) -> Alone:
-    """What a query costs alone."""
+def alone(plan: Plan, sequence: Sequence | str, sizer: Sizer, users: Mapping[Types, int]) -> Alone:
+    """What a query costs alone. `users`: how many queries of the cube read the events of some types, which are brought
+    together once for all of them.
+    """
     if isinstance(sequence, str):
         return Planned(plan.tree, plan.query.window)
     if is_totalled(plan):
         return Totalled(tuple(c.accepts for c in sequence.parts), sizer.size(Extent(sequence)))
-    return stacked(Extent(sequence), sizer)
+    return stacked(Extent(sequence), sizer, users=users)
 
 
-def stacked(extent: Extent, sizer: Sizer, c: CubeConstants = CUBE) -> Stacked:
+def stacked(
+    extent: Extent, sizer: Sizer, c: CubeConstants = CUBE, users: Mapping[Types, int] = MappingProxyType({})
+) -> Stacked:
     """What a sequence costs, and with a run that is not to be, the query of a delta."""
-    return _Prepared(extent, sizer).stacked(c)
+    return _Prepared(extent, sizer, users).stacked(c)
 
 
 class _Prepared:
     """Which steps a stack takes for a sequence, level by level: only the numbers are missing."""
 
-    def __init__(self, extent: Extent, sizer: Sizer, c: Constants = CALIBRATED) -> None:
+    def __init__(self, extent: Extent, sizer: Sizer, users: Mapping[Types, int], c: Constants = CALIBRATED) -> None:
         self.extent, self.sizer, self.c = extent, sizer, c
         self.s = extent.sequence
         self.positive, self.between, self.asked = self.s.positive, gaps(self.s), conditions(self.s)
@@ -124,7 +130,10 @@ class _Prepared:
         self.model = sizer.model(self.s.parts, self.s.window)
         keyed = _has_key(self.s)
         self.tests = [e for e in self.asked if len(x.variables(e)) > 1 and not (keyed and x.is_equality(e))]
-        self.leaves = [(part.accepts, c.leaf + c.filter * len(part.where) + 2 * c.point) for part in self.s.parts]
+        self.leaves = [
+            (part.accepts, (c.leaf + c.filter * len(part.where)) / users.get(part.accepts, 1) + 2 * c.point)
+            for part in self.s.parts
+        ]
         self.limited = self.n > 1 and bool(self.between[self.n - 1])  # no range goes out as a whole
 
     def stacked(self, c: CubeConstants) -> Stacked:
@@ -132,11 +141,11 @@ class _Prepared:
         levels, bound = [], set[int]()
         for place, i in enumerate(order):
             bound.add(i)
-            levels.append(self.level(place, i, bound, order[-1]))
+            levels.append(self.level(place, i, bound, order[-1], c))
         size = self.sizer.size(self.extent)
         return Stacked(tuple(levels), tuple(self.leaves), size, c.start, self.n * c.write)
 
-    def level(self, place: int, i: int, bound: set[int], last: int) -> Level:
+    def level(self, place: int, i: int, bound: set[int], last: int, own: CubeConstants) -> Level:
         c, names = self.c, {self.positive[j].var for j in bound}
         here = [e for e in self.tests if self.positive[i].var in x.variables(e) and x.variables(e) <= names]
         barred, refused = self.refused(i, bound)
@@ -154,9 +163,9 @@ class _Prepared:
         elif place == self.n - 1 and self.is_free(i) and not refused and not self.limited:
             each = c.pair * (place + 1) / 2
         elif place == self.n - 2 and self.is_free(i) and self.is_free(last) and not self.limited:
-            each = c.open
+            each = own.step if self.between[last] else c.open  # a negation: many lead nowhere
         else:
-            each = c.follow + c.test * len(here)
+            each = c.follow + c.test * len(here) if here else own.step
             found = c.emit * (place + 1) if place == self.n - 1 else 0.0
         kept = max(prod(self.model.selectivity(e) for e in here), 1e-9)
         return Level(size, kept, each + refused, found)

@@ -29,6 +29,7 @@ class CubeConstants:
     act: float = 40000.0  # an action begins
     # a query alone, or a delta: beside what the planner's constants say
     start: float = 450000.0  # the engine begins
+    step: float = 2.4  # an event is bound along a pointer
     write: float = 1.0  # an event of a result
     total: float = 20.0  # an event of a leaf, where matches are totalled without listing them
 

@@ -106,6 +106,17 @@ def _delta(d: DeltaSteps, sizer: Sizer, c: CubeConstants) -> PricedDelta:
     return PricedDelta(stacked(d.alone, sizer, c), _steps(d.steps, sizer, c))
 
 
+def ends_later(way: Way) -> bool:
+    """Whether a component is inserted at the end, for which the source is put into another order."""
+    return any(_is_last(step) for step in way.steps)
+
+
+def _is_last(step: Step) -> bool:
+    if not isinstance(step.action, Insert) or step.after is None:
+        return False
+    return step.action.place == len(step.after.sequence.positive) - 1
+
+
 def _unit(step: Step, c: CubeConstants) -> tuple[float, float]:
     """Nanoseconds for each result before an action, and for each after it."""
     match step.action:
@@ -119,8 +130,8 @@ def _unit(step: Step, c: CubeConstants) -> tuple[float, float]:
             return (c.tied if part.ties else c.forbid), 0.0
         case Keep(where=where):
             return c.keep * len(where), 0.0
-        case Insert(where=where, place=place):
-            last = step.after is not None and place == len(step.after.sequence.positive) - 1
+        case Insert(where=where):
+            last = _is_last(step)
             found = c.result + c.trying * len(where)
             return (c.insert + c.reorder, found + c.behind) if last else (c.insert, found)
         case Project():

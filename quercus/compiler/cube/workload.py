@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from quercus.compiler.cube.alone import Alone, alone, is_totalled
-from quercus.compiler.cube.cost import PricedWay, priced
+from quercus.compiler.cube.constants import CALIBRATED
+from quercus.compiler.cube.cost import PricedWay, ends_later, priced
 from quercus.compiler.cube.refine import refinements
 from quercus.compiler.cube.reuse import Way, ways
 from quercus.compiler.cube.same import OTHER, same_way
@@ -36,26 +38,31 @@ class Workload:
     def __attrs_post_init__(self) -> None:
         sizer = Sizer(self.stats)
         self.sequences = {name: sequence_of(plan) for name, plan in self.plans.items()}
-        self.alone = {name: alone(plan, self.sequences[name], sizer) for name, plan in self.plans.items()}
+        taken = [{part.accepts for part in s.parts} for s in self.sequences.values() if not isinstance(s, str)]
+        users = Counter(accepts for one in taken for accepts in one)
+        self.alone = {name: alone(plan, self.sequences[name], sizer, users) for name, plan in self.plans.items()}
         self.reusable, self.refused = {}, {}
         for source in self.plans:
-            for name in self.plans:
-                if source != name:
-                    self._pair(source, name, sizer)
+            found = {n: ways for n in self.plans if n != source and (ways := self._pair(source, n))}
+            later = sum(any(ends_later(way) for way in ways) for ways in found.values())
+            shared = evolve(CALIBRATED, reorder=CALIBRATED.reorder / max(later, 1))  # done once for all of them
+            for name, ways in found.items():
+                columns = len(self.plans[name].query.variables)
+                self.reusable[source, name] = tuple(priced(way, columns, sizer, shared) for way in ways)
         self.refinements = self._refinements()
 
-    def _pair(self, source: str, name: str, sizer: Sizer) -> None:
+    def _pair(self, source: str, name: str) -> tuple[Way, ...]:
+        """The ways from one query to another; where these refine each other and there is none, it is told why."""
         one, other = self.sequences[source], self.sequences[name]
         found = self._ways(source, name, one, other, self.plans[name].schema)
         if isinstance(found, str):
             if found:
                 self.refused[source, name] = found
-            return
+            return ()
         if is_totalled(self.plans[source]):
             self.refused[source, name] = TOTALLED
-            return
-        columns = len(self.plans[name].query.variables)
-        self.reusable[source, name] = tuple(priced(w, columns, sizer) for w in found)
+            return ()
+        return found
 
     def _ways(
         self, source: str, name: str, one: Sequence | str, other: Sequence | str, schema: Schema
