@@ -61,7 +61,7 @@ PATTERNS = {
 SIZES = {  # events, trades in a second, and who trades how often
     1: (1_000_000, 400, SHARES),
     2: (200_000, 400, SHARES),
-    3: (20_000, 400, SHARES),
+    3: (20_000, 500, SHARES),
     4: (200_000, 40, EVEN),
     5: (200_000, 40, EVEN),
     6: (200_000, 40, EVEN),

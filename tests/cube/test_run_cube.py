@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quercus as qc
-from quercus.backends.local.cube import actions, held, run_cube, stacks
+from quercus.backends.local.cube import actions, execute, held, run_cube, stacks
 from quercus.backends.local.cube.actions import Results
 from quercus.backends.local.cube.execute import Cube
 from quercus.backends.local.events import Events
@@ -193,6 +193,23 @@ def test_sources_go_when_nobody_needs_them(monkeypatch: pytest.MonkeyPatch) -> N
         cuboid("q3", "q1", w.Retype("x", ("B",))),
     )
     assert seen == [len(found["q1"])] * 2  # type: ignore[index]
+
+
+@pytest.mark.parametrize("most", [0, 3, 8, 9])
+def test_what_is_too_large_is_computed_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = compiled(
+        q1="SEQ(X x, C c) WITHIN 9", q2="SEQ(X x, C c, D d) WITHIN 9", q3="SEQ(X x, C c, D d, C e) WITHIN 9"
+    )
+    window = plans["q1"].query.window
+    monkeypatch.setattr(execute, "MOST", most)
+    found = run(
+        plans,
+        cuboid("q1"),
+        cuboid("q2", "q1", w.Insert(part("d", "D"), 2, (), window)),
+        cuboid("q3", "q2", w.Insert(part("e", "C"), 3, (), window)),
+    )
+    for name, plan in plans.items():
+        assert found[name].rows() == plan.run(EVENTS).rows()  # type: ignore[index]
 
 
 def test_long_windows_are_sorted_in_passes() -> None:

@@ -27,6 +27,7 @@ from quercus.ir import workload as w
 from quercus.plan import Plan
 from quercus.result import Matches
 
+MOST = 2**31 - 1  # events, and matches of a source: beyond, queries are computed alone
 Order = Callable[[Mapping[tuple[str, ...], int], int, float], w.Ordering]
 
 
@@ -58,44 +59,42 @@ class Cube:
         counts |= {tuple(sorted(a)): n for a, n in counts.items()}
         span = float(self.stream.ts[-1] - self.stream.ts[0]) if len(self.stream) else 0.0
         ordering = order(counts, len(self.stream), span)
-        users = Counter(c.source for c in ordering.cuboids if c.source is not None)
+        fits = len(self.stream) < MOST
+        users = Counter(c.source for c in ordering.cuboids if c.source is not None and fits)
         found: dict[str, Matches] = {}
         sizes: dict[str, int] = {}
         held: dict[str, Results] = {}
         for c in ordering.cuboids:
             self.check_time()
             plan = self.plans[c.name]
-            if c.source is None:
-                found[c.name], results = self.alone(plan, reused=bool(users[c.name]))
+            if c.source is None or not fits or len(held[c.source].held) >= MOST:
+                found[c.name], results, sizes[c.name] = self.alone(plan, reused=bool(users[c.name]))
             else:
                 results = self.reused(plan, held[c.source], c.actions)
-                found[c.name] = as_matches(plan, self.stream, results.held)
+                found[c.name], sizes[c.name] = as_matches(plan, self.stream, results.held), len(results.held)
+            if c.source in held:
                 users[c.source] -= 1
                 if not users[c.source]:  # whoever still needs its columns has them
                     del held[c.source]
-            if results is not None:
-                sizes[c.name] = len(results.held)
-                if users[c.name]:
-                    held[c.name] = results
-            else:
-                sizes[c.name] = -1 if plan.query.aggregates else len(found[c.name])
+            if results is not None and users[c.name]:
+                held[c.name] = results
         return CubeResult({name: found[name] for name in self.plans}, ordering, sizes)
 
-    def alone(self, plan: Plan, *, reused: bool) -> tuple[Matches, Results | None]:
-        """A query that the engine computes; its results, if others are computed from them."""
+    def alone(self, plan: Plan, *, reused: bool) -> tuple[Matches, Results | None, int]:
+        """A query that the engine computes; its results, if others are computed from them; how many there are."""
         running = plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
         if running and not reused:
             from quercus.backends.local.running import Costly, run_totals
 
             later = Later(plan, self.stream, self.limits, self.threads)
             with suppress(Costly), self.in_time() as left:
-                return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left)), None
+                return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left)), None, -1
         bound = self.found(plan)
         if not reused:
             rows = [b.numbered(self.stream.rows) for b in bound]
-            return Matches(self.stream.table, plan.schema, plan.query, rows), None
+            return Matches(self.stream.table, plan.schema, plan.query, rows), None, len(rows[0])
         results = _held(plan, bound)
-        return as_matches(plan, self.stream, results.held), results
+        return as_matches(plan, self.stream, results.held), results, len(results.held)
 
     def reused(self, plan: Plan, source: Results, actions: tuple[w.Action, ...]) -> Results:
         """A query's results from those of another."""

@@ -28,6 +28,12 @@ def small(n: int) -> Small:
     return memory.empty((n + 1) // 2).view(np.int32)[:n]
 
 
+def rooms(n: int, width: int) -> list[Index]:
+    """Room for so many columns, in one piece: large ones come in large pages."""
+    room = memory.empty(n * width)
+    return [room[i * n : (i + 1) * n] for i in range(width)]
+
+
 def taken(column: Column, rows: Small, *, lexical: bool = False) -> Column:
     """The values at some rows, as small numbers in lexical order."""
     out = small(len(rows)) if lexical else memory.empty(len(rows))
@@ -163,7 +169,7 @@ class Merged(Held):
 
 
 def _merged(parts: list[list[Column]]) -> list[Column]:
-    out = [memory.empty(sum(len(columns[0]) for columns in parts)) for _ in parts[0]]
+    out = rooms(sum(len(columns[0]) for columns in parts), len(parts[0]))
     reuse.merge(parts, out)
     return out
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from attrs import frozen
 
-from quercus.backends.local.cube.held import Column, Expanded, Held, Kept, Listed, Small, Test, small, taken
+from quercus.backends.local.cube.held import Column, Expanded, Held, Kept, Listed, Small, Test, rooms, small, taken
 from quercus.backends.local.cube.lanes import Bound, Lane
 from quercus.kernels import group, memory, reuse
 
@@ -112,7 +112,7 @@ class Inserted(Held):
     def _listed_by_event(self) -> Held:
         """Event by event, and for each in lexical order: the order of the answer."""
         source, lo, hi = self._lexically()
-        at, out = self.lane.at, [memory.empty(self.total) for _ in range(self.width)]
+        at, out = self.lane.at, rooms(self.total, self.width)
         begin = memory.empty(len(at) + 1)
         reuse.offsets(lo, hi, begin)
         ends = begin[1:].copy()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import define, frozen
 
-from quercus.backends.local.cube.held import Held
+from quercus.backends.local.cube.held import Held, Listed
 from quercus.backends.local.events import Events
 from quercus.backends.local.exact import exact
-from quercus.backends.local.outputs import Answer, Bound
+from quercus.backends.local.outputs import Answer, Bound, Rows
 from quercus.ir.workload import Ordering
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -39,23 +39,25 @@ def as_matches(plan: Plan, stream: Events, held: Held) -> Matches:
     query, totals = plan.query, None
     if query.aggregates and not query.group_by and all(a.function == "count" and not a.attr for a in query.aggregates):
         totals = pa.table({a.name: exact([len(held)], a.name) for a in query.aggregates})
-    return Matches.of_stream(plan.schema, query, HeldMatches(plan, stream, held), totals)
+    return Matches.of_stream(plan.schema, query, HeldMatches(plan, stream.table, stream.rows, held), totals)
 
 
-@frozen(eq=False)
+@define(eq=False)
 class HeldMatches:
-    """Held results as the matches of a query: listed when they are asked for."""
+    """Held results as the matches of a query: listed when they are asked for, and then held as they are listed."""
 
     plan: Plan
-    stream: Events
+    table: pa.Table
+    rows: Rows | None
     held: Held
 
     def __len__(self) -> int:
         return len(self.held)
 
     def answer(self) -> Answer:
-        return Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in self.numbered()})
+        return Answer(self.table, self.plan.schema, self.plan.query, {b.var: b for b in self.numbered()})
 
     def numbered(self) -> tuple[Bound, ...]:
+        self.held = Listed(self.held.columns)  # what it was made from can go, unless others need it
         named = enumerate(self.plan.query.variables)
-        return tuple(Bound(v.var, False, self.held.column(i)).numbered(self.stream.rows) for i, v in named)
+        return tuple(Bound(v.var, False, self.held.column(i)).numbered(self.rows) for i, v in named)
