@@ -225,7 +225,6 @@ def test_a_table_that_cannot_be() -> None:
 
 @pytest.mark.parametrize("share", STRATEGIES)
 def test_each_query_returns_what_it_returns_alone(share: str) -> None:
-    pytest.importorskip("quercus.backends.local.cube")
     cube = figure_1(share)
     result = cube.run(EVENTS)
     assert list(result) == list(cube.names)
@@ -238,7 +237,6 @@ def test_each_query_returns_what_it_returns_alone(share: str) -> None:
 
 
 def test_a_new_query_is_run_with_the_others() -> None:
-    pytest.importorskip("quercus.backends.local.cube")
     cube = figure_1()
     cube.run(EVENTS)
     new = cube.concept_drill_down("q1", [("TX", "D", 1)])
@@ -247,7 +245,6 @@ def test_a_new_query_is_run_with_the_others() -> None:
 
 @pytest.mark.parametrize("share", STRATEGIES)
 def test_random_workloads_return_what_they_return_alone(share: str) -> None:
-    pytest.importorskip("quercus.backends.local.cube")
     reused = 0
     for seed in range(40):
         w = workload(seed, size=2 + seed % 6, length=14)
@@ -260,8 +257,9 @@ def test_random_workloads_return_what_they_return_alone(share: str) -> None:
     assert (reused > 30) == (share != "independent")
 
 
-def test_spark_is_refused() -> None:
-    pytest.importorskip("quercus.backends.local.cube")
+def test_backends_that_cannot_run_cubes_are_refused() -> None:
     with pytest.raises(qc.QueryError) as caught:
-        figure_1().run(EVENTS, backend="spark")
+        figure_1().run(EVENTS, backend="other")
     assert caught.value.code == "E703"
+    with pytest.raises(qc.DataError, match="takes a Spark DataFrame"):
+        figure_1().run(EVENTS, backend="spark")

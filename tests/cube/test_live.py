@@ -213,7 +213,7 @@ def test_snapshots_that_were_tampered_with() -> None:
 
 def test_names_that_are_not_there() -> None:
     stream = qc.cube({"q1": "PATTERN SEQ(A a, B b) WITHIN 9"}, qc.Schema({})).stream()
-    with pytest.raises(qc.DataError, match="did you mean 'q1'"):
+    with pytest.raises(qc.DataError, match="queries: q1"):
         stream.remove("q2")
     with pytest.raises(qc.DataError, match="last query"):
         stream.remove("q1")
