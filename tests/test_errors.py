@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import quercus as qc
-from quercus.compiler.parse import MAX_DEPTH, MAX_TEXT
+from quercus.compiler.reading import MAX_DEPTH, MAX_TEXT
 from quercus.errors import CODES, nearest
 
 SCHEMA = qc.Schema(

@@ -153,7 +153,9 @@ class Events:
         return self._once(("column", name), lambda: from_arrow(self.table.column(name)))  # type: ignore[no-any-return]
 
     def _name(self, attr: str) -> str:
-        return self.schema.time if attr == "ts" else self.schema.type if attr == "type" else attr
+        if attr == "ts":
+            return self.schema.time
+        return self.schema.type if attr == "type" and self.schema.type else attr
 
     def _once(self, key: Hashable, make: Any) -> Any:
         if key not in self._cache:
@@ -177,9 +179,19 @@ class Events:
         return place
 
 
-def load(events: object, schema: Schema, columns: frozenset[str] | None = None, threads: int = 1) -> Events:
-    """The stream of anything that `plan.run` takes; of its attributes only `columns`, if given."""
-    table = as_table(events, schema, columns)
+def load(
+    events: object,
+    schema: Schema,
+    columns: frozenset[str] | None = None,
+    threads: int = 1,
+    *,
+    typed: bool = True,
+) -> Events:
+    """The stream of anything that `plan.run` takes; of its attributes only `columns`, if given.
+
+    `typed`: whether its events have a type; where they need none, a column of types is left where it is.
+    """
+    table = as_table(events, schema, columns, typed=typed)
     time = combined(table.column(schema.time))
     ts = raw(time.view(pa.int64()), np.int64)
     parts = ranges(len(ts), threads, SHARE)
