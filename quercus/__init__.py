@@ -21,6 +21,7 @@ from quercus.stats import Stats
 
 if TYPE_CHECKING:
     from quercus.compiler import compile
+    from quercus.cql import Continuous, continuous
     from quercus.plan import Alternative, Plan
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Adapt",
     "Alternative",
+    "Continuous",
     "DataError",
     "LimitExceeded",
     "Limits",
@@ -38,9 +40,16 @@ __all__ = [
     "Stats",
     "backends",
     "compile",
+    "continuous",
 ]
 
-_LATER = {"compile": "quercus.compiler", "Plan": "quercus.plan", "Alternative": "quercus.plan"}
+_LATER = {
+    "compile": "quercus.compiler",
+    "Plan": "quercus.plan",
+    "Alternative": "quercus.plan",
+    "continuous": "quercus.cql",
+    "Continuous": "quercus.cql",
+}
 
 
 def __getattr__(name: str) -> object:

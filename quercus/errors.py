@@ -38,6 +38,8 @@ CODES = {
     "E105": "a variable that cannot be seen here",
     "E106": "unknown function",
     "E107": "an output name stands twice",
+    "E108": "a name that several columns have",
+    "E109": "unknown stream",
     # types
     "E201": "operand types do not fit",
     "E202": "a condition is not true or false",
@@ -55,6 +57,7 @@ CODES = {
     # windows
     "E401": "no window",
     "E402": "a window of no length",
+    "E403": "a stream without a window, or a window that does not exist",
     # predicates
     "E501": "two Kleene variables in one conjunct",
     "E502": "a group function of something that is no Kleene variable",
@@ -64,6 +67,13 @@ CODES = {
     "E601": "RETURN beside AGG, or GROUPBY without AGG",
     "E602": "grouping by a Kleene variable",
     "E603": "an output over a negated variable",
+    # continuous queries
+    "E801": "a sequence function where it may not stand",
+    "E802": "a column that is neither grouped nor aggregated",
+    "E803": "an aggregate where none may stand",
+    "E804": "streams whose times are counted differently",
+    "E805": "the parts of a UNION do not fit",
+    "E806": "a pattern that cannot be a stream",
     # plans
     "E701": "a plan document that cannot be read",
     "E702": "an option of compile() that does not exist",

@@ -22,6 +22,7 @@ ALLOWED = {
     "adapt": set(),
     "kernels": None,  # nothing of ours but kernels
     "compiler": {"ir", "schema", "stats", "plan"},
+    "cql": {"compiler", "ir", "schema", "backends", "plan", "result"},
     "plan": {"compiler", "ir", "schema", "stats", "adapt", "backends", "result"},
     "backends": {
         *("ir", "kernels", "schema", "stats", "collect", "running_stats", "adapt", "plan", "result"),

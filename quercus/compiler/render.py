@@ -52,23 +52,28 @@ def graph(plan: Plan) -> Digraph:
 
 def render(plan: Plan, path: Path) -> Path:
     """Write the picture; the suffix says in which format."""
+    return write_picture(graph(plan).source, path)
+
+
+def write_picture(source: str, path: Path) -> Path:
+    """Draw what graphviz reads into a file; the suffix says in which format."""
     kind_ = path.suffix.removeprefix(".").casefold()
     if kind_ not in FORMATS:
         raise RenderError(f"cannot draw '{path.name}': the name must end in {', '.join('.' + f for f in FORMATS)}")
-    source = graph(plan).source
-    drawn = source.encode() if kind_ == "dot" else _draw(source, kind_)
+    picture = source.encode() if kind_ == "dot" else drawn(source, kind_)
     try:
-        path.write_bytes(drawn)
+        path.write_bytes(picture)
     except OSError as e:
         raise RenderError(f"cannot write '{path}': {e.strerror}") from None
     return path
 
 
 def svg(plan: Plan) -> str:
-    return _draw(graph(plan).source, "svg").decode()
+    return drawn(graph(plan).source, "svg").decode()
 
 
-def _draw(source: str, kind_: str) -> bytes:
+def drawn(source: str, kind_: str) -> bytes:
+    """A picture in one of the formats."""
     if kind_ == "png":  # sharp enough to print
         source = source.replace("{", "{ dpi=144;", 1)
     if shutil.which("dot"):
@@ -82,9 +87,9 @@ def _draw(source: str, kind_: str) -> bytes:
             "nothing to draw with: install Graphviz (the program 'dot'), or 'pip install quercus[viz]'; "
             ".dot files need neither"
         ) from None
-    drawn = pygraphviz.AGraph(string=source).draw(prog="dot", format=kind_)
-    assert isinstance(drawn, bytes)
-    return drawn
+    picture = pygraphviz.AGraph(string=source).draw(prog="dot", format=kind_)
+    assert isinstance(picture, bytes)
+    return picture
 
 
 class _Drawing:

@@ -28,9 +28,7 @@ Wanted = Mapping[str, Type]
 LARGE = 2**28  # bytes
 
 
-def as_table(
-    events: object, schema: Schema, columns: frozenset[str] | None = None, *, typed: bool = True
-) -> pa.Table:
+def as_table(events: object, schema: Schema, columns: frozenset[str] | None = None, *, typed: bool = True) -> pa.Table:
     """The time, the type (unless `typed` is False) and the schema's attributes (of these only `columns`, if given).
 
     >>> from quercus.schema import Schema

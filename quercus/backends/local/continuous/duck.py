@@ -1,0 +1,118 @@
+"""DuckDB, as this package uses it: in memory, without files or network, with the arithmetic of docs/semantics.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Timer
+from typing import Any
+
+import pyarrow as pa
+
+from quercus.backends.base import Limits
+from quercus.backends.local.continuous.sql import LOWER
+from quercus.backends.local.expressions import cased
+from quercus.errors import LimitExceeded, NotInstalled, QuercusError
+
+_SETTINGS = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": "",
+}
+# Division by zero is null. The second came later than the first: before it, whole numbers had no other way.
+_ARITHMETIC = ("SET ieee_floating_point_ops = false", "SET error_on_division_by_zero = false")
+
+
+def query(
+    sql: str,
+    parameters: list[object],
+    tables: Mapping[str, pa.Table],
+    functions: Iterable[str] = (),
+    *,
+    limits: Limits,
+    threads: int,
+) -> pa.Table:
+    """The rows of a statement over tables that are known by generated names. At most one more than the limit."""
+    duckdb = _duckdb()
+    settings = {**_SETTINGS, "threads": str(threads)}
+    if limits.max_state_bytes is not None:
+        settings["memory_limit"] = f"{limits.max_state_bytes}B"
+    with _explained(duckdb, limits), duckdb.connect(":memory:", config=settings) as connection:
+        for statement in _ARITHMETIC:
+            try:
+                connection.execute(statement)
+            except duckdb.CatalogException:
+                if statement is _ARITHMETIC[0]:
+                    raise
+        connection.execute("SET python_enable_replacements = false")
+        for name in functions:
+            change = "lower" if name == LOWER else "upper"
+            connection.create_function(
+                name, lambda s, change=change: _changed(s, change), ["VARCHAR"], "VARCHAR", type="arrow"
+            )
+        for name, table in tables.items():
+            connection.register(f"v_{name}", table)
+            connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM v_{name}")
+        with _timed(connection, limits):
+            limited = f"SELECT * FROM ({sql}) LIMIT {limits.max_matches + 1}"
+            found: pa.Table = connection.sql(limited, params=parameters).to_arrow_table()
+    if len(found) > limits.max_matches:
+        raise LimitExceeded(
+            f"the query has more than {limits.max_matches:,} rows: narrow it, or raise Limits(max_matches=)",
+            limit="max_matches",
+            value=limits.max_matches,
+        )
+    return found
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise NotInstalled(
+            "continuous queries need DuckDB for their relational part: pip install 'quercus[sql]', or duckdb>=1.2"
+        ) from None
+    return duckdb
+
+
+def _changed(strings: Any, change: str) -> Any:
+    """Strings in lower or upper case, by the rules of the engine's own expressions."""
+    whole = strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
+    return cased(whole, change)
+
+
+@contextmanager
+def _timed(connection: Any, limits: Limits) -> Iterator[None]:
+    if limits.max_seconds is None:
+        yield
+        return
+    timer = Timer(limits.max_seconds, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _explained(duckdb: Any, limits: Limits) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise LimitExceeded(
+            "the relations of the query outgrew the memory: shorten its windows, or raise Limits(max_state_bytes=)",
+            limit="max_state_bytes",
+            value=limits.max_state_bytes,
+        ) from None
+    except duckdb.InterruptException:
+        if limits.max_seconds is None:
+            raise KeyboardInterrupt from None
+        raise LimitExceeded(
+            f"the query ran longer than {limits.max_seconds} s: shorten its windows, or raise Limits(max_seconds=)",
+            limit="max_seconds",
+            value=limits.max_seconds,
+        ) from None
+    except duckdb.Error as e:
+        raise QuercusError(f"DuckDB could not run the relational part: {str(e).splitlines()[0]}") from e

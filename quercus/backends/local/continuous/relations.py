@@ -1,0 +1,125 @@
+"""Windows as relations over time: each tuple with the times from which and until which it is there.
+
+A tuple of a source has `f`, the time from which it is in the relation, and `u`, the first time at which it no longer
+is; `n` is its place in the order of the source. Of a pattern window, each closed window `w` is a relation of its own,
+at the time at which it closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, assert_never
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+from numpy.typing import NDArray
+
+from quercus.backends.base import Limits
+from quercus.backends.local.events import Events
+from quercus.backends.local.values import from_arrow
+from quercus.ir import window as w
+from quercus.ir.expr import Column
+
+Times = NDArray[np.int64]
+NEVER = 2**63 - 1
+
+
+class Closed(Protocol):
+    """The windows that closed, in the order of closing: `close` is the position of the last tuple of each; its tuples
+    are `tuples[offsets[i]:offsets[i + 1]]`, as positions.
+    """
+
+    close: Times
+    offsets: Times
+    tuples: Times
+    iter: Times
+    num: Times
+
+
+ClosedWindows = Callable[[w.PatternWindow, Events, Limits, int], Closed]
+
+
+@frozen(eq=False)
+class Relation:
+    """The tuples of a source over time; of a pattern window also its closed windows, with their counts."""
+
+    tuples: pa.Table  # n f u, w of a pattern window, and c0 c1 ... as the source reads them
+    windows: pa.Table | None = None  # w f iter num
+
+    def instants(self) -> Times:
+        """The times at which it gains or loses a tuple."""
+        if self.windows is not None:
+            closing = _array(self.windows, "f")
+            return np.unique(np.concatenate([closing, closing + 1]))
+        until = _array(self.tuples, "u")
+        return np.unique(np.concatenate([_array(self.tuples, "f"), until[until < NEVER]]))
+
+
+def relation(source: w.Source, events: Events, closed: Closed | None) -> Relation:
+    """A source as a relation; `closed` are the windows of a pattern window."""
+    if closed is not None:
+        sizes = np.diff(closed.offsets)
+        numbers = np.arange(len(sizes), dtype=np.int64)
+        at = events.ts[closed.close]
+        from_ = np.repeat(at, sizes)
+        keys = {"f": from_, "u": from_ + 1, "w": np.repeat(numbers, sizes)}
+        windows = pa.table({"w": numbers, "f": at, "iter": closed.iter, "num": closed.num})
+        return Relation(_table(source.reads, events, closed.tuples, keys), windows)
+    until = _until(source.window, events)
+    kept = np.flatnonzero(events.ts < until)
+    return Relation(_table(source.reads, events, kept, {"f": events.ts[kept], "u": until[kept]}))
+
+
+def _table(reads: Sequence[Column], events: Events, positions: Times, keys: Mapping[str, Times]) -> pa.Table:
+    columns: dict[str, Any] = {"n": np.arange(len(positions), dtype=np.int64), **keys}
+    for number, column in enumerate(reads):
+        values = events.values(column.attr, positions)
+        values = values.as_float() if column.type == "float64" else values
+        found = values.to_arrow()
+        columns[f"c{number}"] = found.view(pa.int64()) if column.type == "timestamp" else found
+    return pa.table(columns)
+
+
+def _until(window: w.Window, events: Events) -> Times:
+    """The first time at which each tuple is gone."""
+    ts = events.ts
+    match window:
+        case w.Range():
+            return np.where(ts < NEVER - window.size - 1, ts + np.int64(window.size + 1), NEVER)
+        case w.Now():
+            return ts + 1
+        case w.Unbounded():
+            return np.full(len(ts), NEVER)
+        case w.Rows():
+            until = np.full(len(ts), NEVER)
+            if window.count < len(ts):
+                parts = _parts(window.by, events)
+                order = np.argsort(parts, kind="stable")
+                late, early = order[window.count :], order[: -window.count]
+                same = parts[late] == parts[early]
+                until[early[same]] = ts[late[same]]
+            return until
+        case w.PatternWindow():
+            raise AssertionError("a pattern window has no such time")
+        case _:
+            assert_never(window)
+
+
+def _parts(by: tuple[str, ...], events: Events) -> Times:
+    """Numbers that are equal where all values are, as GROUP BY has it: nulls equal each other, and so do NaNs."""
+    everything = np.arange(len(events))
+    found = np.zeros(len(events), np.int64)
+    for attr in by:
+        values = events.values(attr, everything)
+        array = values.to_arrow()
+        if values.kind == "float64":  # -0.0 and 0.0 are equal
+            array = pa.array(values.data + 0.0, mask=None if values.valid is None else ~values.valid)
+        encoded = array.dictionary_encode(null_encoding="encode")
+        codes = from_arrow(encoded.indices.cast(pa.int64())).data
+        found = np.unique(found * np.int64(len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
+    return found
+
+
+def _array(table: pa.Table, name: str) -> Times:
+    return np.asarray(table.column(name).to_numpy())
