@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import atexit
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
+from os import getpid
 from threading import Timer
 from typing import Any
 
 import pyarrow as pa
 
 from quercus.backends.base import Limits
-from quercus.backends.local.continuous.sql import LOWER
+from quercus.backends.local.continuous.sql import LOWER, UPPER
 from quercus.backends.local.expressions import cased
 from quercus.errors import LimitExceeded, NotInstalled, QuercusError
 
@@ -20,37 +23,24 @@ _SETTINGS = {
     "autoload_known_extensions": "false",
     "temp_directory": "",
 }
-# Division by zero is null. The second came later than the first: before it, whole numbers had no other way.
-_ARITHMETIC = ("SET ieee_floating_point_ops = false", "SET error_on_division_by_zero = false")
+# Division by zero is null, of floats and of whole numbers (the second came later than 1.2: until then it always was).
+_SESSION = ("ieee_floating_point_ops", "error_on_division_by_zero", "python_enable_replacements")
 
 
 def query(
     sql: str,
     parameters: list[object],
     tables: Mapping[str, pa.Table],
-    functions: Iterable[str] = (),
     *,
     limits: Limits,
     threads: int,
 ) -> pa.Table:
     """The rows of a statement over tables that are known by generated names. At most one more than the limit."""
     duckdb = _duckdb()
-    settings = {**_SETTINGS, "threads": str(threads)}
-    if limits.max_state_bytes is not None:
-        settings["memory_limit"] = f"{limits.max_state_bytes}B"
-    with _explained(duckdb, limits), duckdb.connect(":memory:", config=settings) as connection:
-        for statement in _ARITHMETIC:
-            try:
-                connection.execute(statement)
-            except duckdb.CatalogException:
-                if statement is _ARITHMETIC[0]:
-                    raise
-        connection.execute("SET python_enable_replacements = false")
-        for name in functions:
-            change = "lower" if name == LOWER else "upper"
-            connection.create_function(
-                name, lambda s, change=change: _changed(s, change), ["VARCHAR"], "VARCHAR", type="arrow"
-            )
+    with _explained(duckdb, limits), _database(getpid(), threads, limits.max_state_bytes).cursor() as connection:
+        for setting in _SESSION:
+            with suppress(duckdb.CatalogException):  # an older version
+                connection.execute(f"SET {setting} = false")
         for name, table in tables.items():
             connection.register(f"v_{name}", table)
             connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM v_{name}")
@@ -66,6 +56,28 @@ def query(
     return found
 
 
+@atexit.register
+def _close() -> None:
+    """The interpreter is to find nothing of DuckDB when it ends."""
+    _database.cache_clear()
+
+
+@lru_cache(maxsize=4)
+def _database(process: int, threads: int, memory: int | None) -> Any:
+    """A database in memory, which each query has a connection of its own to: opening one takes longer than a query.
+
+    One for each process: a fork cannot go on with that of its parent.
+    """
+    duckdb = _duckdb()
+    settings = {**_SETTINGS, "threads": str(threads)}
+    if memory is not None:
+        settings["memory_limit"] = f"{memory}B"
+    database = duckdb.connect(":memory:", config=settings)
+    for name, change in ((LOWER, "lower"), (UPPER, "upper")):
+        database.create_function(name, partial(_changed, change), ["VARCHAR"], "VARCHAR", type="arrow")
+    return database
+
+
 def _duckdb() -> Any:
     try:
         import duckdb
@@ -76,7 +88,7 @@ def _duckdb() -> Any:
     return duckdb
 
 
-def _changed(strings: Any, change: str) -> Any:
+def _changed(change: str, strings: Any) -> Any:
     """Strings in lower or upper case, by the rules of the engine's own expressions."""
     whole = strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
     return cased(whole, change)

@@ -118,9 +118,7 @@ class Run:
                     instants.append(found.instants())
         if written.instants:
             tables[INSTANTS] = pa.table({"t": np.unique(np.concatenate(instants))})
-        rows = in_duckdb(
-            written.sql, written.parameters, tables, written.functions, limits=self.limits, threads=self.threads
-        )
+        rows = in_duckdb(written.sql, written.parameters, tables, limits=self.limits, threads=self.threads)
         columns = {"ts": _time(rows.column(0).to_numpy(), self.clock)}
         for number, (name, kind) in enumerate(query.columns, 1):
             columns[name] = _as_values(rows.column(number), kind, self.clock)

@@ -30,7 +30,6 @@ class Expressions:
 
     def __init__(self) -> None:
         self.parameters: list[object] = []
-        self.functions: set[str] = set()  # those of our own that are used
 
     def parameter(self, value: object, kind: x.Type) -> str:
         self.parameters.append(value)
@@ -134,9 +133,7 @@ class Expressions:
         value, kind = self.value(e.args[0], named), e.args[0].type
         match e.name:
             case "lower" | "upper":
-                own = LOWER if e.name == "lower" else UPPER
-                self.functions.add(own)
-                return f"{own}({value})"
+                return f"{LOWER if e.name == 'lower' else UPPER}({value})"
             case "length":
                 return f"CAST(length({value}) AS BIGINT)"
             case "abs":

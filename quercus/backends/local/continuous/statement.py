@@ -28,14 +28,13 @@ _BRANCH = 2**40  # more rows than a branch of a UNION can have: its rows come af
 
 @frozen
 class Statement:
-    """A query as SQL: its text, its parameters, and which tables and functions it needs.
+    """A query as SQL: its text, its parameters, and which tables it needs.
 
     Table `s<i>_<j>` has the tuples of source j of SELECT i, `k<i>_<j>` its closed windows; `instants` all times.
     """
 
     sql: str
     parameters: list[object]
-    functions: frozenset[str]
     instants: bool
     windows: frozenset[str]  # those of the tables of closed windows that are read
 
@@ -83,7 +82,6 @@ class _Writer:
         return Statement(
             sql,
             self.expressions.parameters,
-            frozenset(self.expressions.functions),
             INSTANTS in self.used,
             frozenset(self.used - {INSTANTS}),
         )

@@ -1,0 +1,42 @@
+"""The relational part against tests/reference_relations.py: random queries over random small streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+import quercus as qc
+from tests import reference_relations
+from tests.continuous.generate import COLUMNS, SCHEMAS, Draw, streams
+from tests.reference_windows import closed_windows
+
+
+def answers(text: str, given: dict[str, list[dict[str, object]]]) -> list[tuple[object, ...]]:
+    found = qc.continuous(text, SCHEMAS).run_with(closed_windows, given)
+    return [tuple(row.values()) for row in found]
+
+
+def expected(text: str, given: dict[str, list[dict[str, object]]]) -> list[tuple[object, ...]]:
+    columns = {name: list(c) for name, c in COLUMNS.items()}
+    return [(time, *row) for time, row in reference_relations.output(text, columns, given)]  # type: ignore[arg-type]
+
+
+def check(seed: int, patterns: float = 0.3) -> int:
+    random = Random(seed)
+    text, given = Draw(random, patterns).query(), streams(random)
+    found, right = answers(text, given), expected(text, given)
+    assert [row[0] for row in found] == sorted(row[0] for row in found), (seed, text)  # type: ignore[type-var]
+    assert Counter(found) == Counter(right), (seed, text, given)
+    return len(right)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_random_queries(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+def test_many_random_queries() -> None:
+    assert sum(check(seed) for seed in range(1_000, 6_000)) > 10_000
