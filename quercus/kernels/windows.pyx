@@ -423,6 +423,8 @@ cdef class Windows:
         return -6 if self._held() > self.m.max_state else 0
 
     cdef inline bint _holds(self, int program, int64_t here, Window* w, int64_t iter_, int64_t num) noexcept nogil:
+        if QUERCUS_IS_CHECKED and not self.has[program]:
+            abort()
         self.cur[0], self.cur[1], self.cur[2] = here, w.first, w.prev
         self.counts[0], self.counts[1] = iter_, num
         return evaluate(&self.m, &self.programs[program])
@@ -458,7 +460,7 @@ cdef class Windows:
     cdef int _touch(self, int64_t group, int64_t position, int64_t here, int f, int64_t end) noexcept nogil:
         """Show a tuple to the windows of a group one by one, or to those without one."""
         cdef Cluster* g = &self.g[group] if group >= 0 else NULL
-        cdef int64_t i = g.head if g != NULL else self.loose, before = -1, next_
+        cdef int64_t i = g.head if g != NULL else self.loose, before = -1, next_, chain
         cdef int r, keeping = self.keeping
         cdef Window* w
         if g == NULL and keeping == BY_GROUP_:
@@ -490,7 +492,10 @@ cdef class Windows:
                 before, i = i, next_
                 continue
             if r == CLOSED:
-                r = self._close(w, here, w.iter_, w.num, w.chain if keeping == BY_WINDOW_ else g.chain if keeping == BY_GROUP_ else -1)
+                chain = w.chain if keeping == BY_WINDOW_ else g.chain if keeping == BY_GROUP_ else -1
+                if chain >= 0 and self.nodes[chain].tuple_ == here:     # another window of the group has taken it in
+                    chain = self.nodes[chain].back
+                r = self._close(w, here, w.iter_, w.num, chain)
                 if r:
                     return r
             if before >= 0:

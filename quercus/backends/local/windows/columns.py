@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import reduce
 from typing import Any
 
@@ -16,16 +16,22 @@ from quercus.backends.local.specs import ColumnData, Index
 from quercus.backends.local.values import Mask, Values
 from quercus.backends.local.windows.program import Programs
 from quercus.ir import expr as x
+from quercus.ir.window import HERE
 
 _NONE = np.empty(0, np.int64)
+_MOST_TEXTS = 1000  # that are looked for at once
 
 
 class Columns:
     """Conditions, values, keys and ties of the tuples of a stream, by position."""
 
-    def __init__(self, events: Events, *, shared: bool = False) -> None:
+    def __init__(self, events: Events, asked: Iterable[x.Expr] = (), *, shared: bool = False) -> None:
+        """`asked`: conditions that will be. What they compare strings with is looked for in one go."""
         self.events, self.shared = events, shared
         self._made: dict[Hashable, Any] = {}
+        self._texts: dict[str, dict[str, None]] = {}  # of each attribute
+        for attr, text in (c for e in asked for n in x.walk(e) if (c := _text_compared(n)) is not None):
+            self._texts.setdefault(attr, {})[text] = None
 
     def __len__(self) -> int:
         return len(self.events)
@@ -112,8 +118,21 @@ class Columns:
             case x.Compare("<>", left, right) if "null" not in (left.type, right.type):
                 differs = ~self._true(x.Compare("=", left, right))
                 return reduce(np.logical_and, (self._known(side) for side in (left, right)), differs)
+            case x.Compare("=") if (compared := _text_compared(e)) is not None and self._is_asked(*compared):
+                return self._equal(*compared)
             case _:
                 return true_mask(e, self._column, len(self))
+
+    def _is_asked(self, attr: str, text: str) -> bool:
+        return text in self._texts.get(attr, {}) and len(self._texts[attr]) < _MOST_TEXTS
+
+    def _equal(self, attr: str, text: str) -> Mask:
+        """Where a string attribute is this text."""
+        texts = list(self._texts[attr])
+        found = self._once(("rows", attr), lambda: self.events.rows_of(attr, texts))
+        mask = np.zeros(len(self), np.bool_)
+        mask[found[texts.index(text)]] = True
+        return mask
 
     def _known(self, e: x.Expr) -> Mask | np.bool_:
         """Where a value is not null."""
@@ -134,3 +153,13 @@ class Columns:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+
+def _text_compared(e: x.Expr) -> tuple[str, str] | None:
+    """(attribute, text), where a string attribute of the tuple at hand is compared with a text by = or <>."""
+    if isinstance(e, x.Compare) and e.op in ("=", "<>"):
+        for column, constant in ((e.left, e.right), (e.right, e.left)):
+            if isinstance(column, x.Column) and column.var == HERE and column.attr not in ("ts", "type"):
+                if isinstance(constant, x.Const) and isinstance(constant.value, str):
+                    return column.attr, constant.value
+    return None

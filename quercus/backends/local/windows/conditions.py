@@ -120,14 +120,16 @@ def must_be_true(e: x.Expr) -> x.Expr:
 
 def _seen(e: x.Expr, *, true: bool, open_: x.Expr) -> x.Expr:
     """An expression that is true where `e` is true (or false, without `true`), with `open_` for what windows decide."""
-    if x.variables(e) <= {HERE}:
-        return e if true else negation(e)
     match e:
         case x.NotTrue():
             return _seen(e.value, true=not true, open_=open_)
         case x.Logic():
             together: Callable[[Iterable[x.Expr]], x.Expr] = all_of if (e.op == "and") == true else any_of
             return together([_seen(i, true=true, open_=open_) for i in e.items])
+        case x.Const(value):
+            return x.FALSE if value is None or value != true else x.TRUE
+        case _ if x.variables(e) <= {HERE}:
+            return e if true else negation(e)
         case _:
             return open_
 

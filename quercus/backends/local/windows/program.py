@@ -35,14 +35,10 @@ def programs_of(p: WindowPlan, schema: Schema) -> Programs:
     program = Program(False, False, 0)
     program.columns += [ColumnSpec(1, x.Column(WINDOW, attr, "int64")) for attr in _COUNTS]
     code = _WindowCode(program, schema)
-    preds: list[tuple[int, int] | None] = []
-    for e in (p.window.termination, p.rest, p.window.filter, p.bound):
-        if e is p.bound and e == x.TRUE:
-            preds.append(None)
-            continue
-        start, end, _ = program.preds[code.predicate(e, _NAMES, {}, over=-1)]
-        preds.append((start, end))
-    return Programs(program, tuple(preds))
+    bounds = () if p.bound == x.TRUE else (p.bound,)
+    conditions = (p.window.termination, p.rest, p.window.filter, *bounds)
+    preds = [program.preds[code.predicate(e, _NAMES, {}, over=-1)][:2] for e in conditions]
+    return Programs(program, (*preds, None)[:4])
 
 
 class _WindowCode(Code):

@@ -35,7 +35,7 @@ def closed_windows(w: PatternWindow, events: Events, limits: Limits, threads: in
 
 def several(ws: Sequence[PatternWindow], events: Events, limits: Limits, threads: int = 1) -> list[Closed]:
     """Several pattern windows over one stream: what they read of it, their keys and labels are computed once for all."""
-    columns = Columns(events, shared=len(ws) > 1)
+    columns = Columns(events, [e for w in ws for e in (w.start, w.termination, w.iteration, w.filter)], shared=len(ws) > 1)
     until = None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
     return [_run(plan_of(w), columns, limits, threads, until) for w in ws]
 
