@@ -72,6 +72,15 @@ class Events:
         """The values of an attribute, `ts` and `type` included, at some positions."""
         return self._column(attr).take(self.input_rows(positions))
 
+    def column(self, attr: str) -> Values:
+        """All values of an attribute, in the order of the input."""
+        return self._column(attr)
+
+    def rows_of(self, attr: str, texts: Sequence[str]) -> list[Positions]:
+        """The rows of the input in which a string attribute is each of these texts, ascending."""
+        wanted = [t.encode("utf-8", "surrogatepass") for t in texts]
+        return _routed(self.table.column(self._name(attr)), wanted, self.threads)
+
     def key_codes(self, attrs: Sequence[str], positions: Positions, space: Hashable = None) -> Positions:
         """Codes from 0 up that are equal where the keys are; -1 where a part is null or NaN, which equals nothing.
 
