@@ -83,8 +83,8 @@ def _stream(stream: c.Stream, known: Known) -> tuple[list[tuple[int, Row]], list
         match stream.kind:
             case "rstream":
                 given = [f.values for f in here]
-            case "istream":
-                given = _difference(here, before)
+            case "istream":  # of equal rows that come and go at once, those that come last are new
+                given = _difference(here[::-1], before)[::-1]
             case "dstream":
                 given = _difference(before, here)
         result += [(now, row) for row in given]
@@ -93,7 +93,12 @@ def _stream(stream: c.Stream, known: Known) -> tuple[list[tuple[int, Row]], list
 
 def _difference(more: list[Found], less: list[Found]) -> list[Row]:
     left = Counter(more) - Counter(less)
-    return [f.values for f in left.elements()]
+    found = []
+    for f in more:
+        if left[f] > 0:
+            left[f] -= 1
+            found.append(f.values)
+    return found
 
 
 # Relations ------------------------------------------------------------------------------------------------------------
@@ -117,8 +122,8 @@ def _relation(e: c.Relation, known: Known) -> Relation:
         if e.all:
             return both
         lasting = {f.values for f in both if f.window is None}
-        fresh = {f.values for f in both if f.window is not None} - lasting
-        return [Found(v, None) for v in lasting] + [Found(v, ("union", time)) for v in fresh]
+        once = dict.fromkeys(f.values for f in both)
+        return [Found(v, None if v in lasting else ("union", time)) for v in once]
 
     return Relation(rows, left.names, left.times | right.times, lambda time: (left.content(time), right.content(time)))
 

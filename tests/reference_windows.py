@@ -77,6 +77,7 @@ def closed_windows(w: PatternWindow, events: object, limits: object = None, thre
     sizes = [len(one.tuples) for one in found]
     return Closed(
         np.array([one.tuples[-1].pos for one in found], np.int64),
+        np.array([one.tuples[0].pos for one in found], np.int64),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array([t.pos for one in found for t in one.tuples], np.int64),
         np.array([one.iter for one in found], np.int64),
@@ -87,6 +88,7 @@ def closed_windows(w: PatternWindow, events: object, limits: object = None, thre
 @dataclass
 class Closed:
     close: object
+    first: object
     offsets: object
     tuples: object
     iter: object

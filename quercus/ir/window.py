@@ -149,6 +149,13 @@ class Select:
         """The sources that are pattern windows."""
         return tuple(i for i, s in enumerate(self.sources) if isinstance(s.window, PatternWindow))
 
+    @property
+    def is_of_ends(self) -> bool:
+        """Whether nothing is asked of a pattern window but FIRST, LAST and its counts: no other tuple matters."""
+        alone = len(self.sources) == len(self.windows) == 1 and not self.where and not self.group_by
+        ends = all(a.function in ("first", "last") for a in self.aggregates)
+        return alone and self.grouped and ends
+
 
 @frozen
 class Union:

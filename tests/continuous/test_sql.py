@@ -74,7 +74,9 @@ def test_text_stays_as_long_as_the_expression() -> None:
     """No operand of arithmetic is written twice: else a hundred divisions would be 2**100 long."""
     e: x.Expr = x.Column("a", "f", "float64")
     for _ in range(100):
-        e = x.Arithmetic("%", x.Column("a", "f", "float64"), x.Arithmetic("/", x.Const(1.0, "float64"), e, "float64"), "float64")
+        e = x.Arithmetic(
+            "%", x.Column("a", "f", "float64"), x.Arithmetic("/", x.Const(1.0, "float64"), e, "float64"), "float64"
+        )
     assert len(Expressions().value(e, lambda c: "c0")) < 20_000
 
 

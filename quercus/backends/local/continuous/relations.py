@@ -26,15 +26,22 @@ NEVER = 2**63 - 1
 
 
 class Closed(Protocol):
-    """The windows that closed, in the order of closing: `close` is the position of the last tuple of each; its tuples
-    are `tuples[offsets[i]:offsets[i + 1]]`, as positions.
+    """The windows that closed, in the order of closing: `first` and `close` are the positions of the first and the last
+    tuple of each, `tuples[offsets[i]:offsets[i + 1]]` those of all. What is not asked for need not be made.
     """
 
-    close: Times
-    offsets: Times
-    tuples: Times
-    iter: Times
-    num: Times
+    @property
+    def close(self) -> Times: ...
+    @property
+    def first(self) -> Times: ...
+    @property
+    def offsets(self) -> Times: ...
+    @property
+    def tuples(self) -> Times: ...
+    @property
+    def iter(self) -> Times: ...
+    @property
+    def num(self) -> Times: ...
 
 
 ClosedWindows = Callable[[w.PatternWindow, Events, Limits, int], Closed]
@@ -45,7 +52,7 @@ class Relation:
     """The tuples of a source over time; of a pattern window also its closed windows, with their counts."""
 
     tuples: pa.Table  # n f u, w of a pattern window, and c0 c1 ... as the source reads them
-    windows: pa.Table | None = None  # w f iter num
+    windows: pa.Table | None = None  # w f, iter and num where they are read
 
     def instants(self) -> Times:
         """The times at which it gains or loses a tuple."""
@@ -56,29 +63,49 @@ class Relation:
         return np.unique(np.concatenate([_array(self.tuples, "f"), until[until < NEVER]]))
 
 
-def relation(source: w.Source, events: Events, closed: Closed | None) -> Relation:
-    """A source as a relation; `closed` are the windows of a pattern window."""
-    if closed is not None:
-        sizes = np.diff(closed.offsets)
-        numbers = np.arange(len(sizes), dtype=np.int64)
-        at = events.ts[closed.close]
-        from_ = np.repeat(at, sizes)
-        keys = {"f": from_, "u": from_ + 1, "w": np.repeat(numbers, sizes)}
-        windows = pa.table({"w": numbers, "f": at, "iter": closed.iter, "num": closed.num})
-        return Relation(_table(source.reads, events, closed.tuples, keys), windows)
+def relation(source: w.Source, events: Events) -> Relation:
+    """A source whose window slides, as a relation."""
     until = _until(source.window, events)
     kept = np.flatnonzero(events.ts < until)
     return Relation(_table(source.reads, events, kept, {"f": events.ts[kept], "u": until[kept]}))
 
 
+def of_windows(source: w.Source, events: Events, closed: Closed, counted: frozenset[str]) -> Relation:
+    """The closed windows of a pattern window, as a relation; `counted` are those of `iter` and `num` that are read."""
+    sizes = np.diff(closed.offsets)
+    at = events.ts[closed.close]
+    from_ = np.repeat(at, sizes)
+    keys = {"f": from_, "u": from_ + 1, "w": np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)}
+    return Relation(_table(source.reads, events, closed.tuples, keys), _windows(events, closed, counted))
+
+
+def of_ends(select: w.Select, events: Events, closed: Closed, counted: frozenset[str]) -> Relation:
+    """The same where nothing is asked of a window but its first and its last tuple: a row each, with the aggregates."""
+    at = events.ts[closed.close]
+    numbers = np.arange(len(at), dtype=np.int64)
+    columns: dict[str, Any] = {"o": numbers, "f": at, "u": at + 1, "w0": numbers}
+    for i, a in enumerate(select.aggregates):
+        assert isinstance(a.value, Column)
+        columns[f"a{i}"] = _values(a.value, events, closed.first if a.function == "first" else closed.close)
+    return Relation(pa.table(columns), _windows(events, closed, counted))
+
+
+def _windows(events: Events, closed: Closed, counted: frozenset[str]) -> pa.Table:
+    at = events.ts[closed.close]
+    counts = {name: getattr(closed, name) for name in sorted(counted)}
+    return pa.table({"w": np.arange(len(at), dtype=np.int64), "f": at, **counts})
+
+
 def _table(reads: Sequence[Column], events: Events, positions: Times, keys: Mapping[str, Times]) -> pa.Table:
     columns: dict[str, Any] = {"n": np.arange(len(positions), dtype=np.int64), **keys}
-    for number, column in enumerate(reads):
-        values = events.values(column.attr, positions)
-        values = values.as_float() if column.type == "float64" else values
-        found = values.to_arrow()
-        columns[f"c{number}"] = found.view(pa.int64()) if column.type == "timestamp" else found
-    return pa.table(columns)
+    return pa.table(columns | {f"c{i}": _values(column, events, positions) for i, column in enumerate(reads)})
+
+
+def _values(column: Column, events: Events, positions: Times) -> pa.Array:
+    """An attribute as SQL sees it: timestamps are counts."""
+    values = events.values(column.attr, positions)
+    found = (values.as_float() if column.type == "float64" else values).to_arrow()
+    return found.view(pa.int64()) if column.type == "timestamp" else found
 
 
 def _until(window: w.Window, events: Events) -> Times:

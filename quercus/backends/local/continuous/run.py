@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from quercus.backends.base import Limits
 from quercus.backends.local.continuous.duck import query as in_duckdb
-from quercus.backends.local.continuous.relations import Closed, ClosedWindows, Relation, relation
+from quercus.backends.local.continuous.relations import Closed, ClosedWindows, Relation, of_ends, of_windows, relation
 from quercus.backends.local.continuous.statement import INSTANTS, statement
 from quercus.backends.local.events import Events, load
 from quercus.errors import DataError, nearest
@@ -109,9 +109,9 @@ class Run:
         instants = []
         for i, select in enumerate(w.selects(query.relation)):
             for j, source in enumerate(select.sources):
-                found = self.relation(source)
+                found = self.relation(select, source, written.counted.get(f"k{i}_{j}", frozenset()))
                 tables[f"s{i}_{j}"] = found.tuples
-                if f"k{i}_{j}" in written.windows:
+                if f"k{i}_{j}" in written.counted:
                     assert found.windows is not None
                     tables[f"k{i}_{j}"] = found.windows
                 if written.instants:
@@ -124,14 +124,17 @@ class Run:
             columns[name] = _as_values(rows.column(number), kind, self.clock)
         return pa.table(columns)
 
-    def relation(self, source: w.Source) -> Relation:
+    def relation(self, select: w.Select, source: w.Source, counted: frozenset[str]) -> Relation:
         events = self.stream(source.stream)
         if not isinstance(source.window, w.PatternWindow):
-            return relation(source, events, None)
+            return relation(source, events)
         key = (source.stream, source.window)
         if key not in self._closed:
             self._closed[key] = self.closed_windows(source.window, events, self.limits, self.threads)
-        return relation(source, events, self._closed[key])
+        closed = self._closed[key]
+        if select.is_of_ends:
+            return of_ends(select, events, closed, counted)
+        return of_windows(source, events, closed, counted)
 
 
 def needs(query: w.Continuous, patterns: Sequence[Plan]) -> dict[str, frozenset[str]]:

@@ -11,7 +11,7 @@ changes only when its group does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import assert_never
 
@@ -36,7 +36,7 @@ class Statement:
     sql: str
     parameters: list[object]
     instants: bool
-    windows: frozenset[str]  # those of the tables of closed windows that are read
+    counted: Mapping[str, frozenset[str]]  # the tables of closed windows that are read, and the counts of them
 
 
 @frozen
@@ -65,6 +65,7 @@ class _Writer:
     expressions: Expressions = field(factory=Expressions)
     tables: list[str] = field(factory=list)  # name AS (SELECT ...)
     used: set[str] = field(factory=set)
+    counted: dict[str, set[str]] = field(factory=dict)
 
     # the whole
 
@@ -83,7 +84,7 @@ class _Writer:
             sql,
             self.expressions.parameters,
             INSTANTS in self.used,
-            frozenset(self.used - {INSTANTS}),
+            {name: frozenset(counts) for name, counts in self.counted.items()},
         )
 
     @property
@@ -103,25 +104,25 @@ class _Writer:
             case "rstream":
                 self.used.add(INSTANTS)
                 return f"SELECT t AS ts, {values}, o FROM {rows} JOIN {INSTANTS} ON f <= t AND t < u"
-            case "istream":
-                sign, ours = "", "d > 0"
+            case "istream":  # of equal rows that come and go at once, those that come last are new
+                sign, order = 1, "o DESC"
             case "dstream":
-                sign, ours = "-", "d < 0"
+                sign, order = -1, "o"
             case kind:
                 assert_never(kind)
-        changes = self.changes(rows, f"min(o) FILTER (WHERE {ours})")
-        copies = f"unnest(range(CAST({sign}d AS BIGINT)))"
-        return f"SELECT t AS ts, {values}, o FROM (SELECT *, {copies} AS i FROM {changes} WHERE {sign}d > 0)"
+        same = f"PARTITION BY {values}, t"
+        ranked = (
+            f"SELECT *, sum(d) OVER ({same}) AS net, row_number() OVER ({same}, d ORDER BY {order}) AS i "
+            f"FROM ({self.changes(rows)})"
+        )
+        return f"SELECT t AS ts, {values}, o FROM ({ranked}) WHERE d = {sign} AND i <= {sign} * net"
 
-    def changes(self, rows: str, order: str) -> str:
-        """How many rows of each value come and go (`d`), at each time (`t`) at which their number changes."""
+    def changes(self, rows: str) -> str:
+        """Rows that come (`d` is 1) and go (-1), at the time `t`."""
         values = ", ".join(self.values)
-        both = (
+        return (
             f"SELECT {values}, f AS t, 1 AS d, o FROM {rows} UNION ALL "
             f"SELECT {values}, u, -1, o FROM {rows} WHERE u < {NEVER}"
-        )
-        return self.table(
-            f"SELECT {values}, t, sum(d) AS d, {order} AS o FROM ({both}) GROUP BY {values}, t HAVING sum(d) <> 0"
         )
 
     # UNION
@@ -161,11 +162,14 @@ class _Writer:
     def distinct(self, rows: str) -> str:
         """Each value while at least one row has it."""
         values = ", ".join(self.values)
-        changes = self.changes(rows, "min(o)")
+        changes = (
+            f"SELECT {values}, t, sum(d) AS d, min(o) AS o FROM ({self.changes(rows)}) "
+            f"GROUP BY {values}, t HAVING sum(d) <> 0"
+        )
         same = f"PARTITION BY {values} ORDER BY t"
         counted = self.table(
             f"SELECT o, t AS f, lead(t, 1, {NEVER}) OVER ({same}) AS u, {values}, sum(d) OVER ({same}) AS count "
-            f"FROM {changes}"
+            f"FROM ({changes})"
         )
         return self.table(f"SELECT o, f, u, {values} FROM {counted} WHERE count > 0", kept=True)
 
@@ -207,14 +211,16 @@ class _Select:
 
     def windows(self, i: int) -> str:
         name = f"k{self.number}_{i}"
-        self.writer.used.add(name)
+        self.writer.counted.setdefault(name, set())
         return name
 
     def named(self, e: x.Column) -> str:
         """A column of a source, or a count of its window."""
         i = int(e.var[1:])
         if e.var.startswith("w"):
-            return f"{self.windows(i)}.{e.attr}"
+            table = self.windows(i)
+            self.writer.counted[table].add(e.attr)
+            return f"{table}.{e.attr}"
         reads = [(c.attr, c.type) for c in self.select.sources[i].reads]
         return f"{self.source(i)}.c{reads.index((e.attr, e.type))}"
 
@@ -242,7 +248,8 @@ class _Select:
         if len(tables) == 1:
             order, from_, until = f"{tables[0]}.n", f"{tables[0]}.f", f"{tables[0]}.u"
         else:
-            order = f"row_number() OVER (ORDER BY {', '.join(f'{t}.n' for t in tables)})"
+            places = [*(f"{tables[i]}.w" for i in e.windows), *(f"{t}.n" for t in tables)]
+            order = f"row_number() OVER (ORDER BY {', '.join(places)})"
             from_ = f"greatest({', '.join(f'{t}.f' for t in tables)})"
             until = f"least({', '.join(f'{t}.u' for t in tables)})"
         keys = [f"{tables[i]}.w AS w{i}" for i in e.windows]
@@ -261,6 +268,20 @@ class _Select:
 
     def grouped(self) -> str:
         e, expressions = self.select, self.writer.expressions
+        groups = self.source(0) if e.is_of_ends else self.groups()
+        read = [*(o.value for o in e.outputs), *e.having]
+        also = self.counted(read)
+        outputs = [f"{expressions.value(o.value, self.of_group)} AS x{i}" for i, o in enumerate(e.outputs)]
+        conditions = [f"{self.windows(i)}.w = {groups}.w{i}" for i in also]
+        conditions += expressions.conjunction(e.having, self.of_group)
+        where = f" WHERE {balanced(conditions, 'AND')}" if conditions else ""
+        tables = ", ".join([groups, *(self.windows(i) for i in also)])
+        keys = [f"{groups}.{c}" for c in ("o", "f", "u", *self.keys)]
+        return self.writer.table(f"SELECT {', '.join([*keys, *outputs])} FROM {tables}{where}")
+
+    def groups(self) -> str:
+        """The rows of FROM and WHERE in their groups, with the aggregates of each."""
+        e, expressions = self.select, self.writer.expressions
         columns = [f"{self.key(g)} AS g{i}" for i, g in enumerate(e.group_by)]
         for i, a in enumerate(e.aggregates):
             if a.value is not None:
@@ -271,16 +292,7 @@ class _Select:
             order = ", ".join(self.key(g) for g in e.group_by)
             columns.append(f"dense_rank() OVER (ORDER BY {order}) AS g")
         rows = self.joined(columns, [])
-        groups = self.of_windows(rows) if e.windows else self.over_time(rows)
-        read = [*(o.value for o in e.outputs), *e.having]
-        also = self.counted(read)
-        outputs = [f"{expressions.value(o.value, self.of_group)} AS x{i}" for i, o in enumerate(e.outputs)]
-        conditions = [f"{self.windows(i)}.w = {groups}.w{i}" for i in also]
-        conditions += expressions.conjunction(e.having, self.of_group)
-        where = f" WHERE {balanced(conditions, 'AND')}" if conditions else ""
-        tables = ", ".join([groups, *(self.windows(i) for i in also)])
-        keys = [f"{groups}.{c}" for c in ("o", "f", "u", *self.keys)]
-        return self.writer.table(f"SELECT {', '.join([*keys, *outputs])} FROM {tables}{where}")
+        return self.of_windows(rows) if e.windows else self.over_time(rows)
 
     def key(self, e: x.Expr) -> str:
         """What is grouped by; 0.0 and -0.0 are equal, and shown as one."""
