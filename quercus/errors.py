@@ -67,6 +67,10 @@ CODES = {
     "E601": "RETURN beside AGG, or GROUPBY without AGG",
     "E602": "grouping by a Kleene variable",
     "E603": "an output over a negated variable",
+    # plans
+    "E701": "a plan document that cannot be read",
+    "E702": "an option of compile() that does not exist",
+    "E703": "a feature that the backend does not have",
     # continuous queries
     "E801": "a sequence function where it may not stand",
     "E802": "a column that is neither grouped nor aggregated",
@@ -74,10 +78,6 @@ CODES = {
     "E804": "streams whose times are counted differently",
     "E805": "the parts of a UNION do not fit",
     "E806": "a pattern that cannot be a stream",
-    # plans
-    "E701": "a plan document that cannot be read",
-    "E702": "an option of compile() that does not exist",
-    "E703": "a feature that the backend does not have",
 }
 
 

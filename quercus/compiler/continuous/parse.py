@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quercus.compiler.continuous.shape import Shaper
+from quercus.compiler.continuous.shape import NOT_HERE, Shaper
 from quercus.compiler.continuous.syntax import ContinuousText
 from quercus.compiler.reading import Language, check_text, read
 from quercus.errors import QueryError, nearest
@@ -86,23 +86,6 @@ _OTHERS = {
     "//": "comments begin with --",
     "/*": "comments begin with --",
 }
-_NOT_HERE = {
-    "order": "rows come in the order of time: there is no ORDER BY",
-    "limit": "there is no LIMIT: a stream has no end",
-    "left": "only inner joins: JOIN ... ON",
-    "right": "only inner joins: JOIN ... ON",
-    "full": "only inner joins: JOIN ... ON",
-    "outer": "only inner joins: JOIN ... ON",
-    "cross": "write the sources with a comma between them",
-    "natural": "write JOIN ... ON, with the columns that must be equal",
-    "using": "write JOIN ... ON, with the columns that must be equal",
-    "group": "write GROUP BY",
-    "except": "only UNION and UNION ALL",
-    "intersect": "only UNION and UNION ALL",
-    "case": "there is no CASE",
-    "like": "there is no LIKE; strings are compared whole",
-    "slide": "a window moves with every tuple: there is no SLIDE",
-}
 
 
 def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
@@ -121,16 +104,14 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
         where = "a query begins with" if "WITH" in expected else "here stands"
         hint = nearest(value, _STREAMS) if kind == "IDENT" else None
         return error(f"{where} ISTREAM, RSTREAM or DSTREAM", hint or "write ISTREAM(SELECT ... FROM ...)")
+    if expected == {"RSQB"} and text[:start].rstrip().endswith("["):
+        return error(f"no window '{value}'", nearest(value, _WORDS) or f"windows: {_WINDOWS}", "E403")
     if "RANGE" in expected:
-        if kind == "LSQB":
-            word = re.match(r"\[\s*(\w*)", text[start:])
-            named = word[1] if word else ""
-            return error(f"no window '{named}'", nearest(named, _WORDS) or f"windows: {_WINDOWS}", "E403")
         return error("a stream in FROM needs a window", f"write one of {_WINDOWS}", "E403")
     found = "the query ends" if at_end else f"'{value}' stands"
     if kind == "LSQB":
         return error("a window where none may stand", "windows follow the streams in FROM", "E403")
-    meant = _NOT_HERE.get(value.casefold()) if kind == "IDENT" else None
+    meant = NOT_HERE.get(value.casefold()) if kind == "IDENT" else None
     meant = meant or _meant(text, start)
     if meant is not None:
         return error("the query ends too early" if at_end else f"'{value}' is not expected here", meant)
@@ -162,6 +143,8 @@ def _meant(text: str, start: int) -> str | None:
         if pair in _OTHERS:
             return _OTHERS[pair]
     before = re.search(r"([^\W\d]\w*)\s*$", text[:start])
+    if before is not None and before[1].casefold() in NOT_HERE:
+        return NOT_HERE[before[1].casefold()]
     if before is None or len(before[1]) < 3 or before[1].upper() in {*_CLAUSES, "BY", "ALL"}:
         return None
     close = get_close_matches(before[1].upper(), _CLAUSES, n=1, cutoff=0.75)

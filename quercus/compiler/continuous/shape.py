@@ -16,6 +16,25 @@ if TYPE_CHECKING:
 
     from quercus.compiler.scalars import Node
 
+# What a SQL user may look for, and does not find.
+NOT_HERE = {
+    "order": "rows come in the order of time: there is no ORDER BY",
+    "limit": "there is no LIMIT: a stream has no end",
+    "left": "only inner joins: JOIN ... ON",
+    "right": "only inner joins: JOIN ... ON",
+    "full": "only inner joins: JOIN ... ON",
+    "outer": "only inner joins: JOIN ... ON",
+    "cross": "write the sources with a comma between them",
+    "natural": "write JOIN ... ON, with the columns that must be equal",
+    "using": "write JOIN ... ON, with the columns that must be equal",
+    "group": "write GROUP BY",
+    "except": "only UNION and UNION ALL",
+    "intersect": "only UNION and UNION ALL",
+    "case": "there is no CASE",
+    "like": "there is no LIKE; strings are compared whole",
+    "slide": "a window moves with every tuple: there is no SLIDE",
+}
+
 
 class Shaper(Scalars):
     """One query. `islands` are the texts of its patterns, by the place of the word PATTERN."""
@@ -106,6 +125,8 @@ class Shaper(Scalars):
             if text is None:
                 self.fail("E001", "a pattern is missing", place(word), "write (PATTERN SEQ(A a, B b) WITHIN 5 min)")
             stream = c.Island(text, of, span=place(word))
+        if names and names[0].casefold() in NOT_HERE and not tokens(node, "AS"):
+            self.fail("E001", f"'{names[0]}' is not expected here", place(names[0]), NOT_HERE[names[0].casefold()])
         return c.Source(stream, window, unquote(names[0]) if names else None, on, span=span_of(node))
 
     def stream_window(self, node: Node) -> c.Window:
@@ -137,6 +158,8 @@ class Shaper(Scalars):
                     self.fail("E001", f"'{word}' stands where Rows should be", place(word), hint)
                 by = tuple((unquote(t), place(t)) for t in columns)
                 return c.RowsText(self.count(tokens(node, "INT")[0]), by, span=span)
+            case "no_window":
+                self.fail("E403", "empty brackets", span, "write for example [Now] or [Range 2 min]")
             case "now_window":
                 return c.NowText(span=span)
             case _:
