@@ -351,6 +351,8 @@ class _Select:
             parts.setdefault(tuple(self.value(g, r) for g in self.e.group_by), []).append(r)
         if not parts and not self.e.group_by and not self.of_tuples:
             parts[()] = []  # SQL: an aggregate of nothing is a row too
+        if context.identity is None:  # in the order of the keys; else of their first rows
+            parts = dict(sorted(parts.items(), key=lambda one: [(v is None, v) for v in one[0]]))  # type: ignore[attr-defined]
         found = []
         for group in parts.values():
             one = group[0] if group else {}

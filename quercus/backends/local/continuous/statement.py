@@ -193,6 +193,12 @@ class _Writer:
         return Part(None, rows) if e.windows else Part(rows, None)
 
 
+def _is_running(a: w.Aggregate) -> bool:
+    """Whether an aggregate follows from what comes and what goes: exact only of whole numbers."""
+    whole_ = a.value is not None and a.value.type in ("int64", "null")
+    return not a.distinct and (a.function == "count" or (a.function in ("sum", "avg") and whole_))
+
+
 @frozen
 class _Select:
     """One SELECT: its joined rows, and what becomes of them."""
@@ -288,9 +294,9 @@ class _Select:
                 columns.append(f"{expressions.value(a.value, self.named)} AS v{i}")
         for i in sorted({a.source for a in e.aggregates if a.function in ("first", "last")}):
             columns.append(f"{self.source(i)}.n AS p{i}")
-        if e.group_by and not e.windows:
+        if not e.windows:
             order = ", ".join(self.key(g) for g in e.group_by)
-            columns.append(f"dense_rank() OVER (ORDER BY {order}) AS g")
+            columns.append(f"dense_rank() OVER (ORDER BY {order}) AS g" if order else "0 AS g")
         rows = self.joined(columns, [])
         return self.of_windows(rows) if e.windows else self.over_time(rows)
 
@@ -336,26 +342,65 @@ class _Select:
         return self.writer.table(f"SELECT {listed} FROM {every} LEFT JOIN {found} ON {same}")
 
     def over_time(self, rows: str) -> str:
-        """The groups of a lasting relation, each from one of its changes to the next."""
+        """The groups of a lasting relation, each from one of its changes to the next, in the order of their keys.
+
+        A relation without GROUP BY is one group, `g` is 0; it is there from the first instant on.
+        """
         e = self.select
-        if e.group_by:
-            times = f"SELECT g, f AS t FROM {rows} UNION SELECT g, u FROM {rows} WHERE u < {NEVER}"
-            spans = self.writer.table(
-                f"SELECT g, t, lead(t, 1, {NEVER}) OVER (PARTITION BY g ORDER BY t) AS until FROM ({times})"
-            )
-            groups = [f"arg_min_null(g{i}, o) AS g{i}" for i in range(len(e.group_by))]
-            listed = ", ".join(["min(o) AS o", "t AS f", "until AS u", *groups, *self.aggregates()])
-            there = f"{spans}.g = {rows}.g AND f <= t AND t < u"
-            return self.writer.table(
-                f"SELECT {listed} FROM {spans} JOIN {rows} ON {there} GROUP BY {spans}.g, t, until"
-            )
-        self.writer.used.add(INSTANTS)
-        first = f"SELECT min(t) FROM {INSTANTS} HAVING min(t) IS NOT NULL"
-        times = f"SELECT f AS t FROM {rows} UNION SELECT u FROM {rows} WHERE u < {NEVER} UNION {first}"
-        spans = self.writer.table(f"SELECT t, lead(t, 1, {NEVER}) OVER (ORDER BY t) AS until FROM ({times})")
-        listed = ", ".join(["coalesce(min(o), 0) AS o", "t AS f", "until AS u", *self.aggregates()])
-        join = "JOIN" if self.is_of_tuples else "LEFT JOIN"
-        return self.writer.table(f"SELECT {listed} FROM {spans} {join} {rows} ON f <= t AND t < u GROUP BY t, until")
+        if not e.group_by:
+            self.writer.used.add(INSTANTS)
+        if all(_is_running(a) for a in e.aggregates):
+            return self.running(rows)
+        times = f"SELECT g, f AS t FROM {rows} UNION SELECT g, u FROM {rows} WHERE u < {NEVER}"
+        if not e.group_by:
+            times += f" UNION SELECT 0, min(t) FROM {INSTANTS} HAVING min(t) IS NOT NULL"
+        spans = self.writer.table(
+            f"SELECT g, t, lead(t, 1, {NEVER}) OVER (PARTITION BY g ORDER BY t) AS until FROM ({times})"
+        )
+        keys = [f"arg_min_null(g{i}, o) AS g{i}" for i in range(len(e.group_by))]
+        listed = ", ".join([f"{spans}.g AS o", "t AS f", "until AS u", *keys, *self.aggregates()])
+        join = "JOIN" if e.group_by or self.is_of_tuples else "LEFT JOIN"
+        there = f"{spans}.g = {rows}.g AND f <= t AND t < u"
+        return self.writer.table(f"SELECT {listed} FROM {spans} {join} {rows} ON {there} GROUP BY {spans}.g, t, until")
+
+    def running(self, rows: str) -> str:
+        """The same of counts and whole sums: what comes is added, what goes is taken away again."""
+        e = self.select
+        keys = [f"g{i}" for i in range(len(e.group_by))]
+        values = [f"v{i}" for i, a in enumerate(e.aggregates) if a.value is not None]
+        columns = ", ".join(["g", "o", *keys, *values])
+        both = f"SELECT {columns}, f AS t, 1 AS d FROM {rows} UNION ALL SELECT {columns}, u, -1 FROM {rows}"
+        sums = {"n": "sum(d)"}
+        for i, a in enumerate(e.aggregates):
+            if a.value is not None:
+                sums[f"n{i}"] = f"sum(d) FILTER (WHERE v{i} IS NOT NULL)"
+                if a.function != "count":
+                    sums[f"t{i}"] = f"sum(d * CAST(v{i} AS HUGEINT))"
+        listed = [*(f"arg_min_null({k}, o) AS {k}" for k in keys), *(f"{s} AS {name}" for name, s in sums.items())]
+        changes = f"SELECT g, t, {', '.join(listed)} FROM ({both}) WHERE t < {NEVER} GROUP BY g, t"
+        if not e.group_by:
+            nothing = ", ".join(f"0 AS {name}" for name in sums)
+            changes += f" UNION ALL SELECT 0, min(t), {nothing} FROM {INSTANTS} HAVING min(t) IS NOT NULL"
+            listed = [f"sum({name}) AS {name}" for name in sums]
+            changes = f"SELECT g, t, {', '.join(listed)} FROM ({changes}) GROUP BY g, t"
+        same = "OVER (PARTITION BY g ORDER BY t)"
+        totals = [f"coalesce(sum({name}) {same}, 0) AS {name}" for name in sums]
+        spans = self.writer.table(
+            f"SELECT g AS o, t AS f, lead(t, 1, {NEVER}) {same} AS u, {', '.join([*keys, *totals])} FROM ({changes})"
+        )
+        found = []
+        for i, a in enumerate(e.aggregates):
+            count_ = "n" if a.value is None else f"n{i}"
+            match a.function:
+                case "count":
+                    found.append(f"CAST({count_} AS BIGINT) AS a{i}")
+                case "sum":
+                    found.append(f"CASE WHEN {count_} > 0 THEN {whole(f't{i}')} END AS a{i}")
+                case _:
+                    mean = f"CAST(t{i} AS DOUBLE) / CAST({count_} AS DOUBLE)"
+                    found.append(f"CASE WHEN {count_} > 0 THEN {mean} END AS a{i}")
+        where = " WHERE n > 0" if e.group_by else ""
+        return self.writer.table(f"SELECT {', '.join(['o', 'f', 'u', *keys, *found])} FROM {spans}{where}")
 
     def aggregates(self) -> list[str]:
         return [f"{self.aggregate(a, i)} AS a{i}" for i, a in enumerate(self.select.aggregates)]
