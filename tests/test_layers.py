@@ -34,7 +34,7 @@ ALLOWED = {
 KNOWS = {
     "lark": {"compiler/reading.py", "compiler/parse.py", "compiler/scalars.py", "compiler/continuous"},
     "cattrs": {"ir/codec.py"},
-    "graphviz": {"compiler/render.py", "plan.py"},
+    "graphviz": {"compiler/render.py", "compiler/continuous/render.py", "plan.py", "cql.py"},
     "pygraphviz": {"compiler/render.py"},
     "pyspark": {"backends/spark"},
 }
