@@ -1,6 +1,7 @@
 """Pattern windows over a stream: which windows close, when, and with which tuples (Shen et al., Algorithm 1)."""
 
 from quercus.backends.local.windows.closed import Closed
+from quercus.backends.local.windows.live import WindowStream
 from quercus.backends.local.windows.run import closed_windows, several
 
-__all__ = ["Closed", "closed_windows", "several"]
+__all__ = ["Closed", "WindowStream", "closed_windows", "several"]
