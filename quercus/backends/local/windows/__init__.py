@@ -2,6 +2,7 @@
 
 from quercus.backends.local.windows.closed import Closed
 from quercus.backends.local.windows.live import WindowStream
+from quercus.backends.local.windows.plan import WindowPlan, plan_of
 from quercus.backends.local.windows.run import closed_windows, several
 
-__all__ = ["Closed", "WindowStream", "closed_windows", "several"]
+__all__ = ["Closed", "WindowPlan", "WindowStream", "closed_windows", "plan_of", "several"]

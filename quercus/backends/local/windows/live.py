@@ -168,7 +168,7 @@ class _Live:
         ]
 
     def settle(self) -> None:
-        """Let go of tuples, keys and strings that no open window needs. The last tuple stays: bounds look back at it."""
+        """Let go of what no open window needs: tuples, keys, strings. The last tuple stays: bounds look back at it."""
         self.kernel.trim()
         used = np.zeros(len(self.store), np.uint8)
         self.kernel.mark(used)
@@ -228,5 +228,3 @@ class _Tuples(Columns):
         if not parts:
             return np.zeros(len(at), np.int64)
         return self.live.keys.of([self.values(part).take(at) for part in parts], alone=False)
-
-

@@ -26,15 +26,16 @@ from quercus.kernels import ranges, windows
 WORTH = 2**16  # steps that make one more thread worth its start
 
 
-
 def closed_windows(w: PatternWindow, events: Events, limits: Limits, threads: int = 1) -> Closed:
     """The windows that close, with positions in the stream."""
     return several([w], events, limits, threads)[0]
 
 
 def several(ws: Sequence[PatternWindow], events: Events, limits: Limits, threads: int = 1) -> list[Closed]:
-    """Several pattern windows over one stream: what they read of it, their keys and labels are computed once for all."""
-    columns = Columns(events, [e for w in ws for e in (w.start, w.termination, w.iteration, w.filter)], shared=len(ws) > 1)
+    """Several pattern windows over one stream: what they read of it, and their keys, are computed once for all."""
+    columns = Columns(
+        events, [e for w in ws for e in (w.start, w.termination, w.iteration, w.filter)], shared=len(ws) > 1
+    )
     until = None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
     return [_run(plan_of(w), columns, limits, threads, until) for w in ws]
 
@@ -114,7 +115,8 @@ def check(status: int, limits: Limits) -> None:
         return
     if status == windows.TOO_MANY:
         raise LimitExceeded(
-            f"more closed windows than the limit of {limits.max_matches:,}: add conditions, or raise Limits(max_matches=)",
+            f"more closed windows than the limit of {limits.max_matches:,}: add conditions, "
+            "or raise Limits(max_matches=)",
             limit="max_matches",
             value=limits.max_matches,
         )

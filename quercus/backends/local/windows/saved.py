@@ -89,7 +89,8 @@ def read(data: bytes, w: PatternWindow, schema: Schema) -> State:
         state = State(
             tuples if len(tuples.column_names) else None,
             positions,
-            *(_rows(t, names) for t, names in ((open_, _WINDOW), (taken, _TAKEN))),
+            _rows(open_, _WINDOW),
+            _rows(taken, _TAKEN),
             int(facts["position"]),
             int(facts["clock"]),
         )

@@ -60,7 +60,10 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> St
     flags = np.zeros(len(at), np.uint16)
     sights = (
         *((windows.STARTS, start), (windows.MAY_END, end), (windows.STAYS, stay), (windows.MAY_TAKE, take)),
-        *((windows.ENDS, _same(end, own.may_end, own.must_end, c)), (windows.TAKES, _same(take, own.may_take, own.must_take, c))),
+        *(
+            (windows.ENDS, _same(end, own.may_end, own.must_end, c)),
+            (windows.TAKES, _same(take, own.may_take, own.must_take, c)),
+        ),
         (windows.MAY_STAY, _same(stay, own.must_stay, own.may_stay, c)),
         *((windows.TO_ALL, to_all), (windows.TO_LOOSE, to_loose if loose else None)),
     )

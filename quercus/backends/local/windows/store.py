@@ -57,7 +57,7 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        return sum(p.nbytes for p in self.pieces) + 8 * len(self) * (1 + len(self.columns))
+        return int(sum(p.nbytes for p in self.pieces)) + 8 * len(self) * (1 + len(self.columns))
 
     def add(self, table: pa.Table, first: int, columns: Sequence[ColumnData]) -> None:
         """Tuples in order, from this position on."""
@@ -74,7 +74,8 @@ class Store:
 
     def rows(self, places: Index) -> pa.Table:
         """The rows at some places, ascending."""
-        parts, begin = [], 0
+        parts: list[pa.Table] = []
+        begin = 0
         for p in self.pieces:
             first, last = np.searchsorted(places, [begin, begin + len(p)])
             if first < last or not parts:
