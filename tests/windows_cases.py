@@ -13,7 +13,8 @@ from quercus.ir.window import FIRST, HERE, PREV, WINDOW, PatternWindow
 KINDS: dict[str, x.Type] = {"k": "string", "j": "int64", "v": "int64", "f": "float64", "s": "string"}
 SCHEMA = qc.Schema(dict(KINDS), time="ts", type="type")
 NAMES: dict[x.Type, tuple[str, ...]] = {"string": ("k", "s"), "int64": ("j", "v"), "float64": ("f",)}
-OPS = ("=", "<>", "<", "<=", ">", ">=")
+OPS: tuple[x.CompareOp, ...] = ("=", "<>", "<", "<=", ">", ">=")
+ARITHMETIC: tuple[x.ArithmeticOp, ...] = ("+", "-", "*", "%")
 TS = x.Column(HERE, "ts", "int64")
 
 
@@ -68,7 +69,11 @@ def _by_key(random: Random) -> PatternWindow:
         random.choice((x.TRUE, local(random), local(random))),
         both(same, condition(random, 1)),
         random.choice(
-            (either(other, *(condition(random, 1) for _ in range(3))), x.TRUE, both(either(other, x.TRUE), bound(random)))
+            (
+                either(other, *(condition(random, 1) for _ in range(3))),
+                x.TRUE,
+                both(either(other, x.TRUE), bound(random)),
+            )
         ),
         both(same, random.choice((x.TRUE, x.TRUE, condition(random, 1)))),
     )
@@ -183,7 +188,7 @@ def _value(random: Random, kind: x.Type, variables: tuple[str, ...]) -> x.Expr:
     else:
         column = x.Column(var, random.choice(NAMES[kind]), kind)
     if random.random() < 0.2:
-        op = random.choice(("+", "-", "*", "%"))
+        op = random.choice(ARITHMETIC)
         other: x.Expr = random.choice((_constant(random, "int64"), _value(random, "int64", variables)))
         wide = "float64" in (column.type, other.type)
         return x.Arithmetic(op, column, other, "float64" if wide else "int64")

@@ -64,8 +64,7 @@ include "match_predicates.pxi"
 cdef struct Window:
     int64_t first           # its first tuple, by place in the columns
     int64_t prev            # the last one that it took in
-    int64_t begin           # the first position that is later than its first tuple
-    int64_t ready           # ... than the last one: it is shown the tuples from here on
+    int64_t ready           # the first position that is later than that: it is shown the tuples from here on
     int64_t iter_           # ITER() at `ready`; where all are alike: less the group's
     int64_t num             # NUM(); where all are alike: less the group's
     int64_t chain           # the newest of its own tuples, or -1
@@ -76,7 +75,6 @@ cdef struct Cluster:        # the windows of one key
     int64_t tail
     int64_t place           # among those that are not empty, or -1
     int64_t chain           # the newest tuple that its windows took in, or -1
-    int64_t chained         # the first position that is later than that
     int64_t fresh           # where all are alike: the first that is not yet like the others, or -1
     int64_t fresh_ready     # ... from when it is
     int64_t ready           # of the others
@@ -118,6 +116,8 @@ cdef class Windows:
     cdef int64_t* busy      # the groups that are not empty
     cdef int64_t n_busy, cap_busy
     cdef int64_t n_open, swept, live_nodes
+    cdef int64_t horizon    # the position after the tuples of this run; -1: nothing comes after them
+    cdef Out pending        # windows, and groups as -1 - g, that are ready there, unless more tuples of that time come
     cdef Out outs[5]        # close, first, iter, num, tuples
     cdef readonly bint mixed    # the last run closed windows of several groups at once
     cdef readonly int64_t touched   # windows that were looked at in all runs, one by one or all of a group at once
@@ -162,6 +162,7 @@ cdef class Windows:
         free(self.g)
         free(self.nodes)
         free(self.busy)
+        give(self.pending.v, self.pending.cap * sizeof(int64_t))
 
     def load(self, Py_ssize_t n, columns, const_i):
         """The columns that programs read, with `n` tuples each, and the integer constants."""
@@ -202,7 +203,7 @@ cdef class Windows:
     def run(
         self, const int64_t[::1] steps, const int64_t[::1] codes, const int64_t[::1] homes, const uint16_t[::1] flags,
         const int64_t[::1] ends, int64_t position, int64_t place, int64_t n_groups, int64_t max_closed, int64_t max_nanoseconds,
-        int64_t max_state, int part=0, int parts=1,
+        int64_t max_state, int part=0, int parts=1, int64_t size=-1,
     ):
         """Show some tuples to the windows, and answer (status, close, first, iter, num, tuples) of those that they close.
 
@@ -210,7 +211,8 @@ cdef class Windows:
         taken in by none. The arrays beside it are of the same length: `codes`, the group that a tuple touches, or -1 for none;
         `homes`, the group that a window opened by it stands in; flags. `ends` has for every tuple of the call the number of the
         first later one, or nothing where no two times are equal. Tuple 0 has this `position` in the stream and this `place` in
-        the columns. close, first and tuples are places in the columns. Of `parts` that share the groups, this is one.
+        the columns. close, first and tuples are places in the columns. Of `parts` that share the groups, this is one. `size` is
+        how many tuples this call is about, where another may follow.
         """
         cdef int status = 0, i
         if not steps.shape[0] == codes.shape[0] == homes.shape[0] == flags.shape[0]:
@@ -219,6 +221,7 @@ cdef class Windows:
         for i in range(5):
             self.outs[i] = Out(NULL, 0, 0)
         self.mixed = False
+        self._expect(position + size if size >= 0 else -1)
         self.m.n_matches, self.m.max_matches, self.m.cancelled, self.m.ticks = 0, max_closed, 0, 0
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.max_state = max_state
@@ -248,7 +251,7 @@ cdef class Windows:
                 raise MemoryError()
             self.g, self.cap_g = g, cap
         for i in range(self.n_g, n):
-            self.g[i] = Cluster(-1, -1, -1, -1, 0, -1, 0, 0, 0, 0)
+            self.g[i] = Cluster(-1, -1, -1, -1, -1, 0, 0, 0, 0)
         self.n_g = max(self.n_g, n)
         return 0
 
@@ -331,18 +334,19 @@ cdef class Windows:
         self.n_open += 1
         if self.n_open > self.most_open:
             self.most_open = self.n_open
-        self.w[i] = Window(tuple_, tuple_, end, end, 1, 1, -1, -1)
+        self.w[i] = Window(tuple_, tuple_, end, 1, 1, -1, -1)
         if self._held() > self.m.max_state:
             self._release(i)
             return -6
+        if end == self.horizon and push(&self.pending, -1 - group if self.alike and group >= 0 else i):
+            return -5
         if group < 0:
             self._append_loose(i)
             return 0
         g = &self.g[group]
         if g.head < 0:
             g.head = i
-            g.chain, g.chained = -1, 0
-            g.fresh = -1
+            g.chain = g.fresh = -1
             if self._be_busy(group):
                 return -5
         else:
@@ -383,7 +387,7 @@ cdef class Windows:
         self.n_busy -= 1
         g.place = -1
         self._forget(g.chain)
-        g.chain, g.chained, g.head, g.tail, g.fresh = -1, 0, -1, -1, -1
+        g.chain = g.head = g.tail = g.fresh = -1
 
     cdef void _release(self, int64_t i) noexcept nogil:
         """A window that is closed or dropped: its room is used again."""
@@ -480,11 +484,12 @@ cdef class Windows:
             r = self._look(w, position, here, f, end)
             if r <= TOOK:
                 if r == TOOK:
+                    if end == self.horizon and push(&self.pending, i):
+                        return -5
                     if keeping == BY_WINDOW_:
                         r = self._keep_tuple(&w.chain, here)
-                    elif keeping == BY_GROUP_ and position >= g.chained:
+                    elif keeping == BY_GROUP_ and (g.chain < 0 or self.nodes[g.chain].tuple_ != here):
                         r = self._keep_tuple(&g.chain, here)
-                        g.chained = end
                     else:
                         r = 0
                     if r:
@@ -542,6 +547,8 @@ cdef class Windows:
                 g.iter_ += position - g.ready + 1
                 g.num += 1
                 g.ready = end
+                if end == self.horizon and push(&self.pending, -1 - group):
+                    return -5
                 if self.keeping == BY_GROUP_:
                     return self._keep_tuple(&g.chain, here)
             return 0
@@ -619,6 +626,156 @@ cdef class Windows:
             i = next_
         if g != NULL and g.head < 0:
             self._be_idle(group)
+
+    # a stream that goes on
+
+    def delay(self, int64_t position, int64_t lead):
+        """The next tuples, from this position on, begin with so many of the time of the last one before them."""
+        cdef Py_ssize_t k
+        cdef int64_t i
+        for k in range(self.pending.n):
+            i = self.pending.v[k]
+            if i < 0:
+                if self.g[-1 - i].fresh >= 0 and self.g[-1 - i].fresh_ready == position:
+                    self.g[-1 - i].fresh_ready += lead
+                if self.g[-1 - i].head >= 0 and self.g[-1 - i].ready == position:
+                    self.g[-1 - i].ready += lead
+            elif self.w[i].first >= 0 and self.w[i].ready == position:
+                self.w[i].ready += lead
+
+    cdef void _expect(self, int64_t horizon) noexcept:
+        """Of what was pending, keep what still is."""
+        cdef Py_ssize_t k, n = 0
+        cdef int64_t i
+        for k in range(self.pending.n):
+            i = self.pending.v[k]
+            if i < 0:
+                if self.g[-1 - i].head < 0 or (self.g[-1 - i].ready != horizon and self.g[-1 - i].fresh_ready != horizon):
+                    continue
+            elif self.w[i].first < 0 or self.w[i].ready != horizon:
+                continue
+            self.pending.v[n] = i
+            n += 1
+        self.pending.n, self.horizon = n, horizon
+
+    def trim(self):
+        """Forget tuples of groups that were taken in before the oldest window was opened."""
+        cdef int64_t k, i, most, node
+        cdef Cluster* g
+        for k in range(self.n_busy):
+            g = &self.g[self.busy[k]]
+            most, i = 0, g.head
+            while i >= 0:
+                most = max(most, self.w[i].num + (g.num if self.alike and self._is_mature(g, i) else 0))
+                i = self.w[i].next_ if not self.alike else -1   # the first has the most
+            node = g.chain
+            if most <= 1:
+                self._forget(node)
+                g.chain = -1
+                continue
+            while most > 2 and node >= 0:
+                node = self.nodes[node].back
+                most -= 1
+            if node >= 0:
+                self._forget(self.nodes[node].back)
+                self.nodes[node].back = -1
+
+    cdef bint _is_mature(self, Cluster* g, int64_t window) noexcept nogil:
+        """Whether the window's counts are less the group's: it comes before the fresh ones."""
+        return g.fresh < 0 or self.w[window].first < self.w[g.fresh].first
+
+    def groups(self):
+        """The groups that have windows."""
+        return np.array([self.busy[k] for k in range(self.n_busy)], np.int64)
+
+    def mark(self, uint8_t[::1] used):
+        """Set to 1 what stands for a tuple, by place, that open windows need."""
+        cdef int64_t i
+        for i in range(self.n_w):
+            if self.w[i].first >= 0:
+                used[self.w[i].first] = used[self.w[i].prev] = 1
+        for i in range(self.n_nodes):
+            if self.nodes[i].tuple_ >= 0:
+                used[self.nodes[i].tuple_] = 1
+
+    def move(self, const int64_t[::1] places):
+        """Tuples have new places in the columns, in the same order."""
+        cdef int64_t i
+        for i in range(self.n_w):
+            if self.w[i].first >= 0:
+                self.w[i].first, self.w[i].prev = places[self.w[i].first], places[self.w[i].prev]
+        for i in range(self.n_nodes):
+            if self.nodes[i].tuple_ >= 0:
+                self.nodes[i].tuple_ = places[self.nodes[i].tuple_]
+
+    def state(self):
+        """(windows, tuples): group, first, prev, ready, iter and num of each open window, in the order of opening; and
+        (owner, tuple) of what they took in, oldest first, where the owner is a group, or -1 - the number of a window.
+        """
+        cdef int64_t k, i
+        cdef Cluster* g
+        cdef Window* w
+        rows, chains = [], []
+        for k in range(self.n_busy):
+            g = &self.g[self.busy[k]]
+            i = g.head
+            while i >= 0:
+                w = &self.w[i]
+                if self.alike and self._is_mature(g, i):
+                    rows.append((self.busy[k], w.first, w.prev, g.ready, w.iter_ + g.iter_, w.num + g.num, i))
+                elif self.alike:
+                    rows.append((self.busy[k], w.first, w.prev, g.fresh_ready, 1, 1, i))
+                else:
+                    rows.append((self.busy[k], w.first, w.prev, w.ready, w.iter_, w.num, i))
+                i = w.next_
+            chains += [(self.busy[k], t) for t in self._listed(g.chain)]
+        i = self.loose
+        while i >= 0:
+            w = &self.w[i]
+            rows.append((-1, w.first, w.prev, w.ready, w.iter_, w.num, i))
+            i = w.next_
+        rows.sort(key=lambda r: r[1])
+        chains += [(-1 - number, t) for number, r in enumerate(rows) for t in self._listed(self.w[r[6]].chain)]
+        return np.array([r[:6] for r in rows], np.int64).reshape(-1, 6), np.array(chains, np.int64).reshape(-1, 2)
+
+    cdef list _listed(self, int64_t chain):
+        found = []
+        while chain >= 0:
+            found.append(self.nodes[chain].tuple_)
+            chain = self.nodes[chain].back
+        return found[::-1]
+
+    def restore(self, const int64_t[:, ::1] windows, const int64_t[:, ::1] tuples, int64_t n_groups, int64_t position):
+        """What `state` gave, before the first run of a new one. `position` is that of the next tuple."""
+        cdef Py_ssize_t k
+        cdef int64_t group, owner, i, status
+        cdef Cluster* g
+        if self.n_w:
+            raise ValueError("windows are open already")
+        self._groups(n_groups)
+        self.horizon, self.m.max_state = position, INT64_MAX
+        for k in range(windows.shape[0]):
+            group = windows[k, 0]
+            if not -1 <= group < n_groups or windows[k, 5] < 1 or windows[k, 3] > position:
+                raise ValueError("a window that cannot be")
+            status = self._open(group, windows[k, 1], windows[k, 3])
+            if status:
+                raise MemoryError()
+            i = self.n_w - 1
+            self.w[i].prev, self.w[i].iter_, self.w[i].num = windows[k, 2], windows[k, 4], windows[k, 5]
+            if not self.alike or group < 0:
+                continue
+            g = &self.g[group]      # those that are ready before others of their group are first in it
+            if g.head == i or g.ready == windows[k, 3]:
+                g.ready, g.iter_, g.num, g.fresh = windows[k, 3], 0, 0, -1
+            elif g.fresh < 0 or g.fresh_ready != windows[k, 3]:
+                raise ValueError("windows of one key that are not alike")
+        for k in range(tuples.shape[0]):
+            owner = tuples[k, 0]
+            if not -1 - windows.shape[0] <= owner < n_groups:
+                raise ValueError("a tuple of no window")
+            if self._keep_tuple(&self.g[owner].chain if owner >= 0 else &self.w[-1 - owner].chain, tuples[k, 1]):
+                raise MemoryError()
 
     # what is open
 

@@ -12,11 +12,12 @@ import quercus as qc
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.windows import Closed, closed_windows, run
 from quercus.backends.local.windows.plan import plan_of
+from quercus.ir import expr as x
 from quercus.ir.window import PatternWindow
 from tests import windows_cases as cases
 from tests import windows_oracle as oracle
 
-CHUNK = 250
+CHUNK = 100
 
 
 def events_of(rows: list[dict[str, Any]]) -> Events:
@@ -54,16 +55,11 @@ def compare(first: int, count: int, **options: Any) -> Counter[str]:
     for seed in range(first, first + count):
         random = Random(seed)
         w, rows = case(random)
-        try:
-            found = check(w, rows, **options)
-        except AssertionError:
-            raise
-        except Exception as e:
-            raise AssertionError(f"seed {seed}: {w} over {rows}") from e
+        found = check(w, rows, **options)
         p = plan_of(w)
         seen.update(
             {"keyed": bool(p.keys), "alike": p.alike, "ranged": p.ranged, "closed": bool(found), "all": True}
-            | {"bound": p.bound != cases.x.TRUE, "longer": any(len(f.tuples) > 3 for f in found)}
+            | {"bound": p.bound != x.TRUE, "longer": any(len(f.tuples) > 3 for f in found)}
         )
     return seen
 
@@ -75,7 +71,7 @@ def test_windows_are_those_of_algorithm_1(chunk: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(8, 160))
+@pytest.mark.parametrize("chunk", range(8, 120))
 def test_many_windows_are_those_of_algorithm_1(chunk: int) -> None:
     compare(chunk * CHUNK, CHUNK)
 

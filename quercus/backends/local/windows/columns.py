@@ -73,7 +73,7 @@ class Columns:
         return reduce(np.logical_or, found) if found else None
 
     def codes(self, parts: tuple[x.Expr, ...], space: Hashable, at: Index) -> Index:
-        """The codes of a key at some positions: equal where the keys are, in one `space`; -1 where a part is missing."""
+        """The codes of a key at some positions, equal where keys are, in one `space`; -1 where a part is missing."""
         if self.shared:
             whole = ("codes", parts, space)
             return self._once(whole, lambda: self._codes(parts, space, None))[at]  # type: ignore[no-any-return]
@@ -159,7 +159,7 @@ def _text_compared(e: x.Expr) -> tuple[str, str] | None:
     """(attribute, text), where a string attribute of the tuple at hand is compared with a text by = or <>."""
     if isinstance(e, x.Compare) and e.op in ("=", "<>"):
         for column, constant in ((e.left, e.right), (e.right, e.left)):
-            if isinstance(column, x.Column) and column.var == HERE and column.attr not in ("ts", "type"):
-                if isinstance(constant, x.Const) and isinstance(constant.value, str):
-                    return column.attr, constant.value
+            is_text = isinstance(constant, x.Const) and isinstance(constant.value, str)
+            if is_text and isinstance(column, x.Column) and column.var == HERE and column.attr not in ("ts", "type"):
+                return column.attr, constant.value  # type: ignore[union-attr, return-value]
     return None

@@ -13,7 +13,7 @@ from quercus.backends.local.events import Events
 from quercus.backends.local.joins import STATE_BYTES
 from quercus.backends.local.pool import shared
 from quercus.backends.local.specs import Index
-from quercus.backends.local.windows.closed import Closed, of_arrays, offsets_of
+from quercus.backends.local.windows.closed import Closed, Counts, Found, of_events, offsets_of
 from quercus.backends.local.windows.columns import Columns
 from quercus.backends.local.windows.plan import WindowPlan, plan_of
 from quercus.backends.local.windows.program import NOTHING, programs_of
@@ -25,8 +25,6 @@ from quercus.kernels import ranges, windows
 
 WORTH = 2**16  # steps that make one more thread worth its start
 
-Found = tuple[Index, Index, Index, Index, Index]  # close, first, iter, num, tuples
-
 
 def closed_windows(w: PatternWindow, events: Events, limits: Limits, threads: int = 1) -> Closed:
     """The windows that close, with positions in the stream."""
@@ -34,8 +32,10 @@ def closed_windows(w: PatternWindow, events: Events, limits: Limits, threads: in
 
 
 def several(ws: Sequence[PatternWindow], events: Events, limits: Limits, threads: int = 1) -> list[Closed]:
-    """Several pattern windows over one stream: what they read of it, their keys and labels are computed once for all."""
-    columns = Columns(events, [e for w in ws for e in (w.start, w.termination, w.iteration, w.filter)], shared=len(ws) > 1)
+    """Several pattern windows over one stream: what they read of it, and their keys, are computed once for all."""
+    columns = Columns(
+        events, [e for w in ws for e in (w.start, w.termination, w.iteration, w.filter)], shared=len(ws) > 1
+    )
     until = None if limits.max_seconds is None else time.monotonic() + limits.max_seconds
     return [_run(plan_of(w), columns, limits, threads, until) for w in ws]
 
@@ -49,12 +49,11 @@ def _run(p: WindowPlan, columns: Columns, limits: Limits, threads: int, until: f
         keeping = windows.NOWHERE
     found = _find(p, steps, columns, keeping, limits, threads, until)
     close, first, iter_, num, tuples = found
-    if keeping != windows.NOWHERE:
-        return of_arrays(close, first, iter_, num, tuples)
-    taken = Taken(p, columns, close, first)
-    if p.alike:
-        return Closed(close, first, taken.iter, taken.num, taken.tuples)
-    return Closed(close, first, lambda: iter_, lambda: num, taken.tuples)
+    counts: Counts = (lambda: iter_, lambda: num, lambda: tuples)
+    if keeping == windows.NOWHERE:
+        taken = Taken(p, columns, close, first)
+        counts = (taken.iter, taken.num, taken.tuples) if p.alike else (*counts[:2], taken.tuples)
+    return of_events(close, first, columns.events, counts)
 
 
 def _find(
@@ -96,11 +95,11 @@ def _find(
         if len(merged[0]) > limits.max_matches:
             check(windows.TOO_MANY, limits)
     if parts > 1 or any(k.mixed for k in kernels):
-        merged = _ordered(merged)
+        merged = ordered(merged)
     return merged
 
 
-def _ordered(found: Found) -> Found:
+def ordered(found: Found) -> Found:
     """By closing, then by opening."""
     close, first, iter_, num, tuples = found
     order = np.lexsort((first, close))
@@ -116,7 +115,8 @@ def check(status: int, limits: Limits) -> None:
         return
     if status == windows.TOO_MANY:
         raise LimitExceeded(
-            f"more closed windows than the limit of {limits.max_matches:,}: add conditions, or raise Limits(max_matches=)",
+            f"more closed windows than the limit of {limits.max_matches:,}: add conditions, "
+            "or raise Limits(max_matches=)",
             limit="max_matches",
             value=limits.max_matches,
         )

@@ -29,8 +29,11 @@ class Steps:
     asking: bool  # flags do not say all: windows are asked
 
 
-def steps_of(p: WindowPlan, c: Columns, *, lean: bool) -> Steps:
-    """`lean`: what windows that are alike take in matters only for what they are shown of the same time."""
+def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> Steps:
+    """`lean`: what windows that are alike take in matters only for what they are shown of the same time.
+
+    `live`: windows may be open already, also such that have no key.
+    """
     start = c.mask(p.start)
     own = p.own
     end, stay, take = c.mask(own.may_end), c.mask(own.must_stay), c.mask(own.may_take)
@@ -42,7 +45,7 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool) -> Steps:
         matters[:-1] |= take[:-1] & (ts[1:] == ts[:-1])
     absent = c.missing(tuple(k.here for k in p.keys))
     homeless = c.missing(tuple(k.first for k in p.keys))
-    loose = homeless is not None and bool((homeless & start).any())
+    loose = bool(p.keys) and (live or (homeless is not None and bool((homeless & start).any())))
     to_all = _disturbs(p.foreign, c)
     to_loose = None
     if loose or absent is not None:
@@ -52,12 +55,15 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool) -> Steps:
         if loose:
             matters = matters if to_loose is None else matters | to_loose
     matters = matters if to_all is None else matters | to_all
-    first = int(start.argmax()) if len(start) and start.any() else len(start)
+    first = 0 if live else int(start.argmax()) if start.any() else len(start)
     at = np.flatnonzero(matters[first:]) + first
     flags = np.zeros(len(at), np.uint16)
     sights = (
         *((windows.STARTS, start), (windows.MAY_END, end), (windows.STAYS, stay), (windows.MAY_TAKE, take)),
-        *((windows.ENDS, _same(end, own.may_end, own.must_end, c)), (windows.TAKES, _same(take, own.may_take, own.must_take, c))),
+        *(
+            (windows.ENDS, _same(end, own.may_end, own.must_end, c)),
+            (windows.TAKES, _same(take, own.may_take, own.must_take, c)),
+        ),
         (windows.MAY_STAY, _same(stay, own.must_stay, own.may_stay, c)),
         *((windows.TO_ALL, to_all), (windows.TO_LOOSE, to_loose if loose else None)),
     )

@@ -15,6 +15,7 @@ from quercus.backends.local.specs import Index
 from quercus.backends.local.windows.closed import spliced
 from quercus.backends.local.windows.columns import Columns
 from quercus.backends.local.windows.plan import WindowPlan
+from quercus.ir import expr as x
 from quercus.kernels import group
 
 
@@ -66,7 +67,9 @@ class Taken:
         starts, stops = self._ranges
         at = self._list[1]
         hidden = np.append(0, np.cumsum(ends[at] - at - 1))
-        return went - (ends[self.first] - self.first - 1) - (hidden[stops] - hidden[starts])
+        went -= ends[self.first] - self.first - 1
+        went -= hidden[stops] - hidden[starts]
+        return went
 
-    def _codes(self, parts: tuple[object, ...], at: Index) -> Index:
-        return self.columns.codes(parts, self.plan.keys, at)  # type: ignore[arg-type]
+    def _codes(self, parts: tuple[x.Expr, ...], at: Index) -> Index:
+        return self.columns.codes(parts, self.plan.keys, at)
