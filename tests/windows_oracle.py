@@ -47,6 +47,7 @@ def closed(w: PatternWindow, rows: Sequence[Row]) -> list[Found]:
                 found.append(Found(at, window.iter, tuple(window.tuples)))
             elif evaluate(w.iteration, seen) is True:
                 window.iter += 1
+                counts["iter"] = window.iter
                 if evaluate(w.filter, seen) is True:
                     window.tuples.append(at)
                     window.num += 1

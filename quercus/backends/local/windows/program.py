@@ -36,9 +36,16 @@ def programs_of(p: WindowPlan, schema: Schema) -> Programs:
     program.columns += [ColumnSpec(1, x.Column(WINDOW, attr, "int64")) for attr in _COUNTS]
     code = _WindowCode(program, schema)
     bounds = () if p.bound == x.TRUE else (p.bound,)
-    conditions = (p.window.termination, p.rest, p.window.filter, *bounds)
+    conditions = (p.window.termination, p.rest, _counted(p.window.filter), *bounds)
     preds = [program.preds[code.predicate(e, _NAMES, {}, over=-1)][:2] for e in conditions]
     return Programs(program, (*preds, None)[:4])
+
+
+def _counted(e: x.Expr) -> x.Expr:
+    """The filter condition, which is asked after ITER() has counted the tuple at hand (Algorithm 1, lines 11 and 12)."""
+    if isinstance(e, x.Column) and (e.var, e.attr) == (WINDOW, "iter"):
+        return x.Arithmetic("+", e, x.Const(1, "int64"), "int64")
+    return x.with_children(e, tuple(_counted(c) for c in x.children(e)))
 
 
 class _WindowCode(Code):
