@@ -77,9 +77,9 @@ class Continuous:
     @property
     def schema(self) -> Schema:
         """That of the output, so that it can be a stream of another query: its time is `ts`."""
-        time = {"ts": f"timestamp[{self.clock.time_unit}]"} if self.clock.time_is_timestamp else {}
-        columns = dict(self.query.query.columns)
-        return Schema({**columns, **time}, time="ts", type=None, time_unit=self.clock.time_unit)
+        from quercus.backends.local.continuous.run import output_schema
+
+        return output_schema(self.query.query.columns, self.clock)
 
     def explain(self) -> str:
         """The query as a tree of operators, from the output down to the streams."""

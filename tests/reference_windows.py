@@ -30,12 +30,10 @@ def closed(
     iteration: s.Scalar,
     filter_: s.Scalar,
     stream: Sequence[Event],
-    arrival: bool = False,
 ) -> list[Window]:
     """The windows that close, in the order of closing, those of one tuple in the order of opening.
 
-    `stream` is in order of time. `arrival`: a tuple is later than another when it comes later, though at one time.
-    NUM counts the last tuple of a closed window too (docs/semantics.md).
+    `stream` is in order of time. NUM counts the last tuple of a closed window too (docs/semantics.md).
     """
     open_: list[Window] = []
     output: list[Window] = []
@@ -43,7 +41,7 @@ def closed(
         if true(start, t, None):  # 2
             open_.append(Window([t], 1, 1))  # 3, 4
         for w in list(open_):  # 6: each open window, in which the time of the last tuple is less than tau
-            if not (w.tuples[-1].pos < t.pos if arrival else w.tuples[-1].ts < t.ts):
+            if not w.tuples[-1].ts < t.ts:
                 continue
             if true(termination, t, w):  # 7
                 w.tuples.append(t)  # 8
@@ -72,8 +70,7 @@ def closed_windows(w: PatternWindow, events: object, limits: object = None, thre
     """The same as what `quercus.backends.local.windows.closed_windows` gives, over its `Events`."""
     stream = rows_of(events)
     conditions = [as_syntax(c) for c in (w.start, w.termination, w.iteration, w.filter)]
-    arrival = events.schema.ties == "arrival"  # type: ignore[attr-defined]
-    found = closed(conditions[0], conditions[1], conditions[2], conditions[3], stream, arrival)
+    found = closed(conditions[0], conditions[1], conditions[2], conditions[3], stream)
     sizes = [len(one.tuples) for one in found]
     return Closed(
         np.array([one.tuples[-1].pos for one in found], np.int64),

@@ -17,6 +17,7 @@ SCHEMAS = {
     "Flat": qc.Schema({"n": "string"}, type=None, time_unit="s"),
     "Fast": qc.Schema({"x": "int64"}, type=None, time_unit="ms"),
     "Moments": qc.Schema({"ts": "timestamp[s]", "at": "timestamp", "ok": "bool"}, type=None),
+    "Arrival": qc.Schema({"id": "int64"}, ties="arrival", time_unit="s"),
     "Keyed": qc.Schema({"id": "int64"}, key="id", time_unit="s"),
 }
 
@@ -109,6 +110,7 @@ TABLE = [
     Wrong("E403", "ISTREAM(SELECT n FROM At[])", "[]", "[Now]"),
     Wrong("E403", "ISTREAM(SELECT n FROM At[Pattern By (TRUE; TRUE; TRUE)])", "[Pattern By", "start; termination"),
     Wrong("E403", "ISTREAM(SELECT n FROM (PATTERN SEQ(At a, At b) WITHIN 5))", ")", "[Unbounded]"),
+    Wrong("E403", "ISTREAM(SELECT id FROM Arrival[Pattern By (TRUE; TRUE; TRUE; TRUE)])", "[Pattern By", "ties='strict'"),
     Wrong("E403", "ISTREAM(SELECT id FROM Keyed[Rows 3])", "[Rows 3]", "[Partition By id Rows n]"),
     # sequence functions
     Wrong("E801", window(start="PREV(n) = 1"), "PREV(n)", "no previous one"),

@@ -39,6 +39,7 @@ def as_table(events: object, schema: Schema, columns: frozenset[str] | None = No
     ['A', 'B', 'A']
     """
     wanted = wanted_columns(schema, columns)
+    typed = typed and bool(schema.type)
     if typed and isinstance(events, Mapping) and _is_by_type(events, schema):
         return _merged(events, schema, wanted)
     return _one(events, schema, wanted, typed=typed)

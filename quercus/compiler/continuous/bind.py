@@ -144,6 +144,9 @@ class _Binder:
                 f"FIRST({tuples.key[0]}) in a pattern window",
             )
         match e:
+            case c.PatternText() if tuples.arrival:
+                hint = "pattern windows go by time alone: declare the stream with ties='strict'"
+                self.fail("E403", f"'{name}' has ties='arrival'", e.span, hint)
             case c.PatternText():
                 typer = Conditions(self.text, name, alias, tuples, e.span)
                 return w.PatternWindow(

@@ -27,11 +27,18 @@ class Tuples:
     time: str = "ts"
     type: str = ""  # empty: they have none
     key: tuple[str, ...] = ()
+    arrival: bool = False  # whether ties of time are broken
 
     @classmethod
     def of(cls, schema: Schema) -> Tuples:
         return cls(
-            schema.columns(), schema.time_unit, schema.time_is_timestamp, schema.time, schema.type or "", schema.key
+            schema.columns(),
+            schema.time_unit,
+            schema.time_is_timestamp,
+            schema.time,
+            schema.type,
+            schema.key,
+            schema.ties == "arrival",
         )
 
     def attribute(self, name: str) -> tuple[str, Type] | None:

@@ -14,8 +14,16 @@ import pyarrow as pa
 
 from quercus.backends.base import Limits
 from quercus.backends.local.continuous.duck import query as in_duckdb
-from quercus.backends.local.continuous.relations import Closed, ClosedWindows, Relation, of_ends, of_windows, relation
-from quercus.backends.local.continuous.statement import INSTANTS, statement
+from quercus.backends.local.continuous.relations import (
+    Closed,
+    ClosedWindows,
+    Relation,
+    Times,
+    of_ends,
+    of_windows,
+    relation,
+)
+from quercus.backends.local.continuous.statement import INSTANTS, Statement, statement
 from quercus.backends.local.events import Events, load
 from quercus.errors import DataError, nearest
 from quercus.ir import window as w
@@ -24,6 +32,7 @@ from quercus.schema import Schema
 
 if TYPE_CHECKING:
     from quercus.plan import Plan
+    from quercus.result import Matches
 
 _ARROW = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_(), "string": pa.string()}
 
@@ -81,48 +90,29 @@ class Run:
             found = plan.run(self.stream(stream.streams[0]).table, threads=self.threads, limits=self.limits)
         else:
             names = [one.name for one in stream.streams]
-            tables = {n: _by_name(self.stream(s), plan.schema) for n, s in zip(names, stream.streams, strict=True)}
+            tables = {n: by_name(self.stream(s), plan.schema) for n, s in zip(names, stream.streams, strict=True)}
             found = plan.run(tables, threads=self.threads, limits=self.limits)
-        answer = found.answer
-        times = answer.table.column(plan.schema.time).combine_chunks().view(pa.int64())
-        ts = np.asarray(times)
-        ends = np.full(len(found), np.iinfo(np.int64).min)
-        for bound in answer.bound.values():
-            last = bound.ends_of()[1]
-            ends = np.maximum(ends, np.where(last >= 0, ts[last], ends))
-        columns = tuple((o.name, o.value.type) for o in plan.query.returns if not isinstance(o.value, str))
-        table = found.to_arrow()
-        values = {n: _as_values(table.column(n), kind, self.clock) for n, kind in columns}
-        return self.as_events(pa.table({"ts": _time(ends, self.clock), **values}), columns)
+        return self.as_events(as_tuples(found, plan, self.clock), columns_of(plan))
 
     def as_events(self, table: pa.Table, columns: tuple[tuple[str, Type], ...]) -> Events:
-        """An output stream as one to read: its time is `ts`."""
-        time = {"ts": f"timestamp[{self.clock.time_unit}]"} if self.clock.time_is_timestamp else {}
-        schema = Schema({**dict(columns), **time}, time="ts", type=None, time_unit=self.clock.time_unit)
-        return load(table, schema, None, self.threads, typed=False)
+        """An output stream as one to read."""
+        return load(table, output_schema(columns, self.clock), None, self.threads)
 
     # queries
 
     def answer(self, query: w.Query) -> pa.Table:
         written = statement(query)
-        tables: dict[str, pa.Table] = {}
-        instants = []
-        for i, select in enumerate(w.selects(query.relation)):
-            for j, source in enumerate(select.sources):
-                found = self.relation(select, source, written.counted.get(f"k{i}_{j}", frozenset()))
-                tables[f"s{i}_{j}"] = found.tuples
-                if f"k{i}_{j}" in written.counted:
-                    assert found.windows is not None
-                    tables[f"k{i}_{j}"] = found.windows
-                if written.instants:
-                    instants.append(found.instants())
+        found = [
+            [
+                self.relation(select, source, written.counted.get(f"k{i}_{j}", frozenset()))
+                for j, source in enumerate(select.sources)
+            ]
+            for i, select in enumerate(w.selects(query.relation))
+        ]
+        instants = np.empty(0, np.int64)
         if written.instants:
-            tables[INSTANTS] = pa.table({"t": np.unique(np.concatenate(instants))})
-        rows = in_duckdb(written.sql, written.parameters, tables, limits=self.limits, threads=self.threads)
-        columns = {"ts": _time(rows.column(0).to_numpy(), self.clock)}
-        for number, (name, kind) in enumerate(query.columns, 1):
-            columns[name] = _as_values(rows.column(number), kind, self.clock)
-        return pa.table(columns)
+            instants = np.unique(np.concatenate([r.instants() for select in found for r in select]))
+        return evaluated(query, written, found, instants, self.clock, self.limits, self.threads)
 
     def relation(self, select: w.Select, source: w.Source, counted: frozenset[str]) -> Relation:
         events = self.stream(source.stream)
@@ -135,6 +125,55 @@ class Run:
         if select.is_of_ends:
             return of_ends(select, events, closed, counted)
         return of_windows(source, events, closed, counted)
+
+
+def evaluated(
+    query: w.Query,
+    written: Statement,
+    relations: Sequence[Sequence[Relation]],
+    instants: Times,
+    clock: Schema,
+    limits: Limits,
+    threads: int,
+) -> pa.Table:
+    """What a query gives of the relations of its sources, SELECT by SELECT: `ts`, and its columns."""
+    tables: dict[str, pa.Table] = {}
+    for i, select in enumerate(relations):
+        for j, found in enumerate(select):
+            tables[f"s{i}_{j}"] = found.tuples
+            if f"k{i}_{j}" in written.counted:
+                assert found.windows is not None
+                tables[f"k{i}_{j}"] = found.windows
+    if written.instants:
+        tables[INSTANTS] = pa.table({"t": instants})
+    rows = in_duckdb(written.sql, written.parameters, tables, limits=limits, threads=threads)
+    columns = {"ts": as_time(rows.column(0).to_numpy(), clock)}
+    for number, (name, kind) in enumerate(query.columns, 1):
+        columns[name] = as_values(rows.column(number), kind, clock)
+    return pa.table(columns)
+
+
+def output_schema(columns: tuple[tuple[str, Type], ...], clock: Schema) -> Schema:
+    """That of an output stream: its time is `ts`, counted as `clock` does."""
+    time = {"ts": f"timestamp[{clock.time_unit}]"} if clock.time_is_timestamp else {}
+    return Schema({**dict(columns), **time}, time="ts", type=None, time_unit=clock.time_unit)
+
+
+def as_tuples(found: Matches, plan: Plan, clock: Schema) -> pa.Table:
+    """Matches as the tuples of a stream, each at the time of its last event; in the order of a run."""
+    answer = found.answer
+    ts = np.asarray(answer.table.column(plan.schema.time).combine_chunks().view(pa.int64()))
+    ends = np.full(len(found), np.iinfo(np.int64).min)
+    for bound in answer.bound.values():
+        last = bound.ends_of()[1]
+        ends = np.maximum(ends, np.where(last >= 0, ts[last] if len(ts) else last, ends))
+    table = found.to_arrow()
+    values = {n: as_values(table.column(n), kind, clock) for n, kind in columns_of(plan)}
+    return pa.table({"ts": as_time(ends, clock), **values})
+
+
+def columns_of(plan: Plan) -> tuple[tuple[str, Type], ...]:
+    return tuple((o.name, o.value.type) for o in plan.query.returns if not isinstance(o.value, str))
 
 
 def needs(query: w.Continuous, patterns: Sequence[Plan]) -> dict[str, frozenset[str]]:
@@ -159,7 +198,7 @@ def needs(query: w.Continuous, patterns: Sequence[Plan]) -> dict[str, frozenset[
     return {name: frozenset(columns) for name, columns in found.items()}
 
 
-def _by_name(events: Events, schema: Schema) -> pa.Table:
+def by_name(events: Events, schema: Schema) -> pa.Table:
     """A stream as the events of one type: its time is `ts`."""
     own = events.schema
     columns = {"ts": events.table.column(own.time)}
@@ -167,12 +206,12 @@ def _by_name(events: Events, schema: Schema) -> pa.Table:
     return pa.table(columns)
 
 
-def _time(ts: object, clock: Schema) -> pa.Array:
+def as_time(ts: object, clock: Schema) -> pa.Array:
     array = pa.array(np.asarray(ts, np.int64))
     return array.view(pa.timestamp(clock.time_unit)) if clock.time_is_timestamp else array
 
 
-def _as_values(column: pa.ChunkedArray, kind: Type, clock: Schema) -> pa.ChunkedArray:
+def as_values(column: pa.ChunkedArray, kind: Type, clock: Schema) -> pa.ChunkedArray:
     if kind == "timestamp":
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if pa.types.is_timestamp(whole.type):
