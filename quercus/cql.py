@@ -1,13 +1,12 @@
-"""Continuous queries: `quercus.continuous`, what it returns, and what a run of it gives."""
+"""Continuous queries: `quercus.continuous`, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from attrs import field, frozen
 
 from quercus.backends.base import Limits
@@ -15,13 +14,14 @@ from quercus.compiler.continuous import compiled
 from quercus.errors import DataError, QueryError
 from quercus.ir import window as w
 from quercus.plan import Plan
-from quercus.result import SHOWN, Columns, counted, html
+from quercus.result import Tuples
 from quercus.schema import Schema
 
 if TYPE_CHECKING:
     import graphviz
 
     from quercus.backends.local.continuous.relations import ClosedWindows
+    from quercus.backends.local.continuous.stream import ContinuousStream
 
 
 def continuous(text: str, streams: Mapping[str, Schema]) -> Continuous:
@@ -74,6 +74,29 @@ class Continuous:
         run = Run(self.query, self.patterns, self.schemas, self.clock, closed_windows, limits or Limits(), threads or 1)
         return Tuples(run.output(streams))
 
+    def stream(self, *, limits: Limits | None = None) -> ContinuousStream:
+        """Watch live streams: push tuples as they come, and get each row as soon as it is certain.
+
+        >>> import quercus as qc
+        >>> s = qc.Schema({"v": "int64"}, type=None)
+        >>> with qc.continuous("ISTREAM(SELECT SUM(v) AS total FROM S[Range 5])", {"S": s}).stream() as live:
+        ...     for tuple in ({"ts": 1, "v": 3}, {"ts": 4, "v": 4}):
+        ...         print(list(live.push({"S": [tuple]})))
+        []
+        [{'ts': 1, 'total': 3}]
+        >>> list(live.final)
+        [{'ts': 4, 'total': 7}, {'ts': 7, 'total': 4}, {'ts': 10, 'total': None}]
+        """
+        from quercus.backends.local.continuous.stream import ContinuousStream
+
+        return ContinuousStream(self, limits)
+
+    def restore(self, state: bytes, *, limits: Limits | None = None) -> ContinuousStream:
+        """A stream that goes on where `snapshot()` was taken, of this query and these schemas."""
+        from quercus.backends.local.continuous.stream import ContinuousStream
+
+        return ContinuousStream.restore(self, state, limits)
+
     @property
     def schema(self) -> Schema:
         """That of the output, so that it can be a stream of another query: its time is `ts`."""
@@ -107,29 +130,3 @@ class Continuous:
         with suppress(RenderError):  # nothing to draw with: the text says the same
             bundle["image/svg+xml"] = drawn(self.graph().source, "svg").decode()
         return bundle
-
-
-class Tuples(Columns):
-    """The output stream of a continuous query: `ts`, and the columns of SELECT, in the order of time."""
-
-    __slots__ = ("_table",)
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def to_arrow(self) -> pa.Table:
-        return self._table
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The tuples, as {column: value}."""
-        return iter(self._table.to_pylist())
-
-    def __repr__(self) -> str:
-        return f"<Tuples: {counted(len(self), 'tuple', 'tuples')} of ({', '.join(self._table.column_names)})>"
-
-    def _repr_html_(self) -> str:
-        """The first few, as a table."""
-        return html(repr(self)[1:-1], self._table.slice(0, SHOWN))

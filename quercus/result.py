@@ -16,7 +16,7 @@ from quercus.backends.local.write import write_table
 from quercus.ir import pattern as p
 from quercus.schema import Schema
 
-__all__ = ["Bound", "Matches"]
+__all__ = ["Bound", "Matches", "Tuples"]
 
 SHOWN = 10
 
@@ -158,6 +158,32 @@ class Matches(Columns):
     def _head(self) -> Matches:
         answer = self.answer
         return Matches(answer.table, self.schema, self.query, [b.head(SHOWN) for b in answer.bound.values()])
+
+
+class Tuples(Columns):
+    """The output stream of a continuous query: `ts`, and the columns of SELECT, in the order of time."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def to_arrow(self) -> pa.Table:
+        return self._table
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The tuples, as {column: value}."""
+        return iter(self._table.to_pylist())
+
+    def __repr__(self) -> str:
+        return f"<Tuples: {counted(len(self), 'tuple', 'tuples')} of ({', '.join(self._table.column_names)})>"
+
+    def _repr_html_(self) -> str:
+        """The first few, as a table."""
+        return html(repr(self)[1:-1], self._table.slice(0, SHOWN))
 
 
 def html(title: str, head: pa.Table) -> str:

@@ -65,35 +65,38 @@ class Relation:
 
 def relation(source: w.Source, events: Events) -> Relation:
     """A source whose window slides, as a relation."""
-    until = _until(source.window, events)
-    kept = np.flatnonzero(events.ts < until)
-    return Relation(_table(source.reads, events, kept, {"f": events.ts[kept], "u": until[kept]}))
+    gone = until(source.window, events)
+    kept = np.flatnonzero(events.ts < gone)
+    return Relation(_table(source.reads, events, kept, {"f": events.ts[kept], "u": gone[kept]}))
 
 
-def of_windows(source: w.Source, events: Events, closed: Closed, counted: frozenset[str]) -> Relation:
-    """The closed windows of a pattern window, as a relation; `counted` are those of `iter` and `num` that are read."""
+def of_windows(source: w.Source, events: Events, closed: Closed, counted: frozenset[str], number: int = 0) -> Relation:
+    """The closed windows of a pattern window, as a relation; `counted` are those of `iter` and `num` that are read.
+
+    Windows are numbered from `number` on.
+    """
     sizes = np.diff(closed.offsets)
     at = events.ts[closed.close]
     from_ = np.repeat(at, sizes)
-    keys = {"f": from_, "u": from_ + 1, "w": np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)}
-    return Relation(_table(source.reads, events, closed.tuples, keys), _windows(events, closed, counted))
+    keys = {"f": from_, "u": from_ + 1, "w": np.repeat(number + np.arange(len(sizes), dtype=np.int64), sizes)}
+    return Relation(_table(source.reads, events, closed.tuples, keys), _windows(events, closed, counted, number))
 
 
-def of_ends(select: w.Select, events: Events, closed: Closed, counted: frozenset[str]) -> Relation:
+def of_ends(select: w.Select, events: Events, closed: Closed, counted: frozenset[str], number: int = 0) -> Relation:
     """The same where nothing is asked of a window but its first and its last tuple: a row each, with the aggregates."""
     at = events.ts[closed.close]
-    numbers = np.arange(len(at), dtype=np.int64)
+    numbers = number + np.arange(len(at), dtype=np.int64)
     columns: dict[str, Any] = {"o": numbers, "f": at, "u": at + 1, "w0": numbers}
     for i, a in enumerate(select.aggregates):
         assert isinstance(a.value, Column)
         columns[f"a{i}"] = _values(a.value, events, closed.first if a.function == "first" else closed.close)
-    return Relation(pa.table(columns), _windows(events, closed, counted))
+    return Relation(pa.table(columns), _windows(events, closed, counted, number))
 
 
-def _windows(events: Events, closed: Closed, counted: frozenset[str]) -> pa.Table:
+def _windows(events: Events, closed: Closed, counted: frozenset[str], number: int) -> pa.Table:
     at = events.ts[closed.close]
     counts = {name: getattr(closed, name) for name in sorted(counted)}
-    return pa.table({"w": np.arange(len(at), dtype=np.int64), "f": at, **counts})
+    return pa.table({"w": number + np.arange(len(at), dtype=np.int64), "f": at, **counts})
 
 
 def _table(reads: Sequence[Column], events: Events, positions: Times, keys: Mapping[str, Times]) -> pa.Table:
@@ -108,7 +111,7 @@ def _values(column: Column, events: Events, positions: Times) -> pa.Array:
     return found.view(pa.int64()) if column.type == "timestamp" else found
 
 
-def _until(window: w.Window, events: Events) -> Times:
+def until(window: w.Window, events: Events) -> Times:
     """The first time at which each tuple is gone."""
     ts = events.ts
     match window:
@@ -119,14 +122,14 @@ def _until(window: w.Window, events: Events) -> Times:
         case w.Unbounded():
             return np.full(len(ts), NEVER)
         case w.Rows():
-            until = np.full(len(ts), NEVER)
+            gone = np.full(len(ts), NEVER)
             if window.count < len(ts):
                 parts = _parts(window.by, events)
                 order = np.argsort(parts, kind="stable")
                 late, early = order[window.count :], order[: -window.count]
                 same = parts[late] == parts[early]
-                until[early[same]] = ts[late[same]]
-            return until
+                gone[early[same]] = ts[late[same]]
+            return gone
         case w.PatternWindow():
             raise AssertionError("a pattern window has no such time")
         case _:

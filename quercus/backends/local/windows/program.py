@@ -42,7 +42,7 @@ def programs_of(p: WindowPlan, schema: Schema) -> Programs:
 
 
 def _counted(e: x.Expr) -> x.Expr:
-    """The filter condition, which is asked after ITER() has counted the tuple at hand (Algorithm 1, lines 11 and 12)."""
+    """The filter condition, which is asked when ITER() has counted the tuple at hand (Algorithm 1, lines 11 and 12)."""
     if isinstance(e, x.Column) and (e.var, e.attr) == (WINDOW, "iter"):
         return x.Arithmetic("+", e, x.Const(1, "int64"), "int64")
     return x.with_children(e, tuple(_counted(c) for c in x.children(e)))
