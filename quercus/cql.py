@@ -52,10 +52,19 @@ class Continuous:
     patterns: tuple[Plan, ...]
     clock: Schema  # whose times its streams have
 
-    def run(self, streams: Mapping[str, object], *, threads: int | None = None, limits: Limits | None = None) -> Tuples:
+    def run(
+        self,
+        streams: Mapping[str, object],
+        backend: str | None = None,
+        *,
+        threads: int | None = None,
+        limits: Limits | None = None,
+    ) -> Tuples:
         """The output over streams that are at hand as a whole; each is given as `plan.run` takes events."""
         from quercus.backends.local.windows import closed_windows
 
+        if backend not in (None, "local"):
+            raise QueryError("E703", f"the backend '{backend}' cannot run continuous queries", hint="'local' can")
         return self.run_with(closed_windows, streams, threads=threads, limits=limits)
 
     def run_with(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -318,9 +319,47 @@ def test_without_duckdb_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S}).run({"S": stream((1, 1))})
 
 
+def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    monkeypatch.setattr(duckdb, "__version__", "1.4.4")
+    with pytest.raises(qc.QuercusError, match=r"DuckDB 2\.0 .* \(here is 1\.4\.4\)"):
+        qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S}).run({"S": stream((1, 1))})
+
+
 def test_duckdb_is_imported_when_it_is_needed() -> None:
     code = "import sys, quercus as qc; qc.continuous('ISTREAM(SELECT v FROM S[Now])', {'S': qc.Schema({'v': 'int64'})})"
     subprocess.run([sys.executable, "-c", code + "; assert 'duckdb' not in sys.modules"], check=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_threads_change_nothing(seed: int) -> None:
+    random = Random(seed)
+    tuples = [(i // 3, random.randrange(5), random.choice("abc"), random.random()) for i in range(3000)]
+    query = qc.continuous(
+        "ISTREAM(SELECT k, SUM(x) AS s, MIN(v) AS m, LAST(x) AS e FROM S[Range 9] GROUP BY k UNION ALL "
+        "SELECT FIRST(k), SUM(x), NUM(), LAST(x) FROM S[Pattern By (v = 1; v = 2; v <> 1; TRUE)])",
+        {"S": S},
+    )
+    one, two = (query.run({"S": stream(*tuples)}, threads=n).to_arrow() for n in (1, 2))
+    assert one.num_rows > 1000
+    assert one.equals(two)
+
+
+def test_a_backend_that_cannot_says_so() -> None:
+    query = qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S})
+    assert len(query.run({"S": stream((1, 1))}, "local")) == 1
+    with pytest.raises(qc.QueryError, match="E703"):
+        query.run({"S": stream((1, 1))}, backend="spark")
+
+
+def test_nulls_of_no_type() -> None:
+    given = stream((1, 1), (1, None))
+    query = "ISTREAM(SELECT NULL AS a, SUM(NULL) AS b, COUNT(NULL) AS c, COUNT(*) AS d FROM S[Now] GROUP BY NULL)"
+    assert rows(query, S=given) == [(1, None, None, 0, 2)]
+    assert rows("ISTREAM(SELECT NULL AS a FROM S[Now] WHERE NULL)", S=given) == []
+    assert rows("ISTREAM(SELECT v FROM S[Now] UNION SELECT NULL FROM S[Now])", S=given) == [(1, 1), (1, None)]
+    assert rows("ISTREAM(SELECT NUM() FROM S[Pattern By (TRUE; NULL; TRUE; TRUE)])", S=given) == []
 
 
 def test_threads_are_checked() -> None:

@@ -100,6 +100,8 @@ TABLE = [
     Wrong("E203", "ISTREAM(SELECT SUM(*) FROM At[Now])", "SUM(*)", "SUM(attribute)"),
     Wrong("E203", "ISTREAM(SELECT abs(DISTINCT n) FROM At[Now])", "abs(DISTINCT n)", "for aggregates"),
     # windows
+    Wrong("E309", f"ISTREAM({' UNION '.join(['SELECT n FROM At[Now]'] * 65)})", "SELECT n FROM At[Now])", "WITH"),
+    Wrong("E309", f"ISTREAM(SELECT 1 FROM {', '.join(f'At[Now] a{i}' for i in range(17))})", "At[Now] a16", "WITH"),
     Wrong("E402", "ISTREAM(SELECT n FROM At[Range 0 s])", "0", "above zero"),
     Wrong("E402", "ISTREAM(SELECT n FROM At[Range 5 events])", "[Range 5 events", "[Rows 5]"),
     Wrong("E402", "ISTREAM(SELECT n FROM At[Range 5 ms])", "[Range 5 ms", "counted in s"),
@@ -110,7 +112,7 @@ TABLE = [
     Wrong("E403", "ISTREAM(SELECT n FROM At[])", "[]", "[Now]"),
     Wrong("E403", "ISTREAM(SELECT n FROM At[Pattern By (TRUE; TRUE; TRUE)])", "[Pattern By", "start; termination"),
     Wrong("E403", "ISTREAM(SELECT n FROM (PATTERN SEQ(At a, At b) WITHIN 5))", ")", "[Unbounded]"),
-    Wrong("E403", "ISTREAM(SELECT id FROM Arrival[Pattern By (TRUE; TRUE; TRUE; TRUE)])", "[Pattern By", "ties='strict'"),
+    Wrong("E403", "ISTREAM(SELECT id FROM Arrival[Pattern By (TRUE; TRUE; TRUE; TRUE)])", "[Pattern By", "ties="),
     Wrong("E403", "ISTREAM(SELECT id FROM Keyed[Rows 3])", "[Rows 3]", "[Partition By id Rows n]"),
     # sequence functions
     Wrong("E801", window(start="PREV(n) = 1"), "PREV(n)", "no previous one"),

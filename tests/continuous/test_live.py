@@ -32,7 +32,7 @@ def pushed(query: qc.Continuous, given: dict[str, list[dict[str, Any]]], random:
         take(live.push(batch))
         if random.random() < 0.3:
             known = min([rows[0]["ts"] for rows in left.values() if rows], default=20)
-            take(live.advance(known if random.random() < 0.5 else {name: known for name in left}))
+            take(live.advance(known if random.random() < 0.5 else dict.fromkeys(left, known)))
         if random.random() < 0.3:
             live = query.restore(live.snapshot())
     found += [tuple(row.values()) for row in live.close()]
@@ -72,7 +72,7 @@ def test_many_random_queries() -> None:
         + "ISTREAM(SELECT * FROM (PATTERN SEQ(Trip t, Alarm a, [Person]) WITHIN 3 s RETURN a.level AS level)[Rows 2])",
         TRIP
         + "RSTREAM(SELECT * FROM (PATTERN SEQ(Trip t, !At x, Alarm a) WITHIN 1 h RETURN a.level AS level)[Rows 2])",
-        "ISTREAM(SELECT * FROM (PATTERN SEQ(At w, Alarm+ a, [Person]) WITHIN 9 RETURN w.ts AS at, count(a) AS n)[Rows 1])",
+        "ISTREAM(SELECT c FROM (PATTERN SEQ(At w, Alarm+ a, [Person]) WITHIN 9 RETURN count(a) AS c)[Rows 1])",
         "DSTREAM(SELECT p.* FROM (PATTERN SEQ(At w, !Alarm a) WITHIN 3 RETURN w.Person AS who)[Range 5] AS p, At[Now])",
     ],
 )

@@ -43,3 +43,14 @@ def test_random_queries(seed: int) -> None:
 @pytest.mark.slow
 def test_many_random_queries() -> None:
     assert sum(check(seed) for seed in range(1_000, 6_000)) > 10_000
+
+
+def test_a_difference_would_be_seen() -> None:
+    given: dict[str, list[dict[str, object]]] = {"S": [{"ts": t, "a": t, "b": "u", "x": 0.5} for t in (1, 3)], "T": []}
+    for one, other in (
+        ("DSTREAM(SELECT a FROM S[Range 2])", "DSTREAM(SELECT a FROM S[Range 3])"),
+        ("RSTREAM(SELECT a FROM S[Rows 1])", "RSTREAM(SELECT a FROM S[Rows 2])"),
+        ("ISTREAM(SELECT b FROM S[Unbounded])", "ISTREAM(SELECT DISTINCT b FROM S[Unbounded])"),
+    ):
+        assert answers(one, given, literally=True) == expected(one, given)
+        assert answers(one, given, literally=True) != expected(other, given)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from quercus.compiler.scalars import Node
 
+MAX_SELECTS = 64
+MAX_SOURCES = 16
 # What a SQL user may look for, and does not find.
 NOT_HERE = {
     "order": "rows come in the order of time: there is no ORDER BY",
@@ -58,6 +60,10 @@ class Shaper(Scalars):
     def relation(self, node: Node) -> c.Relation:
         """`a UNION ALL b UNION c` is `(a UNION ALL b) UNION c`, as in SQL."""
         found: c.Relation | None = None
+        selects = trees(node)
+        if len(selects) > MAX_SELECTS:
+            hint = "split the query with WITH"
+            self.fail("E309", f"a UNION of more than {MAX_SELECTS} SELECTs", span_of(selects[MAX_SELECTS]), hint)
         union, is_all = Span(0, 0), False
         for part in node.children:
             if not isinstance(part, str):
@@ -88,6 +94,9 @@ class Shaper(Scalars):
                         word = tokens(part)[0]
                         self.fail("E007", f"{str(word).upper()} stands twice", place(word), "each clause stands once")
                     clauses[kind] = part
+        if len(sources) > MAX_SOURCES:
+            hint = "join some of them in a query of WITH"
+            self.fail("E309", f"more than {MAX_SOURCES} sources in FROM", sources[MAX_SOURCES].span or Span(0, 0), hint)
         where, having = clauses.get("where"), clauses.get("having")
         return c.Select(
             tuple(items),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from os import getpid
 from threading import Timer
@@ -23,7 +23,7 @@ _SETTINGS = {
     "autoload_known_extensions": "false",
     "temp_directory": "",
 }
-# Division by zero is null, of floats and of whole numbers (the second came later than 1.2: until then it always was).
+# Division by zero is null, of floats and of whole numbers.
 _SESSION = ("ieee_floating_point_ops", "error_on_division_by_zero", "python_enable_replacements")
 
 
@@ -39,8 +39,7 @@ def query(
     duckdb = _duckdb()
     with _explained(duckdb, limits), _database(getpid(), threads, limits.max_state_bytes).cursor() as connection:
         for setting in _SESSION:
-            with suppress(duckdb.CatalogException):  # an older version
-                connection.execute(f"SET {setting} = false")
+            connection.execute(f"SET {setting} = false")
         for name, table in tables.items():
             connection.register(f"v_{name}", table)
             connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM v_{name}")
@@ -79,12 +78,14 @@ def _database(process: int, threads: int, memory: int | None) -> Any:
 
 
 def _duckdb() -> Any:
+    """DuckDB, from 2.0 on: before, `TRY_CAST(x AS BIGINT) < 3` compared x itself, also where the cast fails."""
+    wanted = "continuous queries need DuckDB 2.0 for their relational part: pip install 'quercus[sql]'"
     try:
         import duckdb
     except ImportError:
-        raise NotInstalled(
-            "continuous queries need DuckDB for their relational part: pip install 'quercus[sql]', or duckdb>=1.2"
-        ) from None
+        raise NotInstalled(wanted) from None
+    if int(duckdb.__version__.partition(".")[0]) < 2:
+        raise NotInstalled(f"{wanted} (here is {duckdb.__version__})")
     return duckdb
 
 
