@@ -54,9 +54,9 @@ class Columns:
 
         def make() -> Index:
             ts = self.events.ts
-            last = np.append(np.flatnonzero(ts[1:] != ts[:-1]), len(ts) - 1) + 1  # where the tuples of a time end
-            if len(last) >= len(ts):
+            if not (ts[1:] == ts[:-1]).any():
                 return _NONE
+            last = np.append(np.flatnonzero(ts[1:] != ts[:-1]), len(ts) - 1) + 1  # where the tuples of a time end
             return np.repeat(last, np.diff(last, prepend=0))
 
         return self._once("ends", make)  # type: ignore[no-any-return]
