@@ -141,9 +141,7 @@ def example_5(rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         _time(best, "quercus", partial(own, table), lambda t: _answer(t) == expected, 5)
         for name, sql in FORMS.items():
-            _time(
-                best, f"duckdb, {name}", lambda q=sql: con.sql(q).to_arrow_table(), lambda t: _answer(t) == expected, 2
-            )
+            _time(best, f"duckdb, {name}", partial(_sql, con, sql), lambda t: _answer(t) == expected, 2)
     _time(best, "python, by person", partial(by_person, rows), lambda found: sorted(found) == expected, 1)
     _time(best, "python, straight", partial(straight, rows[:STRAIGHT]), lambda found: True, 1)
     best["python, straight"] *= TUPLES / STRAIGHT

@@ -59,9 +59,10 @@ def _run(p: WindowPlan, columns: Columns, limits: Limits, threads: int, until: f
 def _find(
     p: WindowPlan, s: Steps, columns: Columns, keeping: int, limits: Limits, threads: int, until: float | None
 ) -> Found:
-    if keeping == windows.NOWHERE and p.alike and not s.asking and s.homes is s.codes and not len(columns.ends()):
+    asking = s.spread or not p.alike
+    if keeping == windows.NOWHERE and not asking and s.homes is s.codes and not len(columns.ends()):
         return _pairs(s, limits, until)
-    programs = programs_of(p, columns.events.schema) if s.asking else NOTHING
+    programs = programs_of(p, columns.events.schema, own=not s.spread) if asking else NOTHING
     loaded, constants = columns.filled(programs)
     parts = 1
     if p.keys and not p.alike:

@@ -26,7 +26,7 @@ class Steps:
     flags: NDArray[np.uint16]
     groups: int
     loose: bool  # windows open that have no key
-    asking: bool  # flags do not say all: windows are asked
+    spread: bool  # tuples touch windows of other keys too, or such without a key
 
 
 def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> Steps:
@@ -72,8 +72,8 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> St
             flags |= mask[at].astype(np.uint16) * np.uint16(bit)
     codes, homes = c.groups(p.keys, at, start[at])
     groups = 1 + max(int(codes.max(initial=0)), int(homes.max(initial=0)))
-    asking = not p.alike or bool(flags.size and (flags & (windows.TO_ALL | windows.TO_LOOSE)).any())
-    return Steps(at, codes, homes, flags, groups, loose, asking)
+    spread = bool((flags & (windows.TO_ALL | windows.TO_LOOSE)).any())
+    return Steps(at, codes, homes, flags, groups, loose, spread)
 
 
 def _same(known: Mask, told: x.Expr, other: x.Expr, c: Columns) -> Mask:
