@@ -37,12 +37,12 @@ OPEN = (100, 1_000, 10_000, 100_000)
 _LEAD = """
     SELECT person, later - ts AS duration
     FROM (SELECT person, ts, location, lead(location) OVER w AS next, lead(ts) OVER w AS later
-          FROM at WHERE location IN ('Lab', 'Home') WINDOW w AS (PARTITION BY person ORDER BY ts))
+          FROM located WHERE location IN ('Lab', 'Home') WINDOW w AS (PARTITION BY person ORDER BY ts))
     WHERE location = 'Lab' AND next = 'Home'"""
 _ASOF = """
     SELECT l.person, e.ts - l.ts AS duration
-    FROM (SELECT person, ts FROM at WHERE location = 'Lab') l
-    ASOF JOIN (SELECT person, ts, location FROM at WHERE location IN ('Lab', 'Home')) e
+    FROM (SELECT person, ts FROM located WHERE location = 'Lab') l
+    ASOF JOIN (SELECT person, ts, location FROM located WHERE location IN ('Lab', 'Home')) e
     ON l.person = e.person AND l.ts < e.ts
     WHERE e.location = 'Home'"""
 FORMS = {"lead": _LEAD, "asof": _ASOF}
@@ -134,20 +134,22 @@ def example_5(rounds: int) -> dict[str, float]:
     con = duckdb.connect()
     con.execute("SET threads = 1")
     con.register("given", table)
-    con.execute("CREATE TABLE at AS FROM given")
+    con.execute("CREATE TABLE located AS FROM given")
     expected = sorted(by_person(rows))
     _check(sorted(straight(rows[:STRAIGHT])) == sorted(by_person(rows[:STRAIGHT])), "straight")
     best: dict[str, float] = {}
     for _ in range(rounds):
         _time(best, "quercus", partial(own, table), lambda t: _answer(t) == expected, 5)
         for name, sql in FORMS.items():
-            _time(
-                best, f"duckdb, {name}", lambda q=sql: con.sql(q).to_arrow_table(), lambda t: _answer(t) == expected, 2
-            )
+            _time(best, f"duckdb, {name}", partial(_sql, con, sql), lambda t: _answer(t) == expected, 2)
     _time(best, "python, by person", partial(by_person, rows), lambda found: sorted(found) == expected, 1)
     _time(best, "python, straight", partial(straight, rows[:STRAIGHT]), lambda found: True, 1)
     best["python, straight"] *= TUPLES / STRAIGHT
     return best
+
+
+def _sql(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    return con.sql(sql).to_arrow_table()
 
 
 def _answer(table: pa.Table) -> list[tuple[str, int]]:
@@ -178,7 +180,7 @@ def by_open_windows(rounds: int) -> dict[str, list[tuple[int, float]]]:
         events = load(table, SCHEMA)
         for name, w in (("all at once", EXAMPLE_5), ("one by one", ONE_BY_ONE)):
             best: dict[str, float] = {}
-            _time(best, name, lambda e=events, v=w: closed_windows(v, e, qc.Limits()), lambda _: True, rounds)
+            _time(best, name, partial(closed_windows, w, events, qc.Limits()), lambda _: True, rounds)
             found.setdefault(name, []).append((n_open, best[name] / TUPLES * 1e9))
         best = {}
         _time(best, "stream", partial(_streamed, table), lambda _: True, 1)

@@ -155,3 +155,28 @@ class Windows:
         """Group, first, ready, iter and num of each open window, in the order of opening."""
         rows = [(w.group, w.first, w.ready, w.iter, w.num) for w in self.open]
         return np.array(rows, np.int64).reshape(-1, 5)
+
+
+def pairs(
+    steps: Index,
+    codes: Index,
+    flags: NDArray[np.uint16],
+    n_groups: int,
+    max_closed: int,
+    max_nanoseconds: int,
+    max_state: int,
+) -> tuple[int, Index, Index]:
+    """As `quercus.kernels.windows.pairs`."""
+    windows: dict[int, list[int]] = {}
+    found: list[tuple[int, int]] = []
+    for i, code, f in zip(steps.tolist(), codes.tolist(), flags.tolist(), strict=True):
+        mine = windows.setdefault(code, [])
+        if code >= 0 and f & k.ENDS:
+            found += [(i, first) for first in mine]
+        if f & k.ENDS or not f & k.STAYS:
+            mine.clear()
+        if f & k.STARTS:
+            mine.append(i)
+    status = k.TOO_MANY if len(found) > max_closed else k.OK
+    close, first = np.array(found, np.int64).reshape(-1, 2).T
+    return status, np.ascontiguousarray(close), np.ascontiguousarray(first)

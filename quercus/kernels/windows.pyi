@@ -76,3 +76,13 @@ class Windows:
     def open(self) -> int: ...
     @property
     def state_bytes(self) -> int: ...
+
+def pairs(
+    steps: Index,
+    codes: Index,
+    flags: NDArray[np.uint16],
+    n_groups: int,
+    max_closed: int,
+    max_nanoseconds: int,
+    max_state: int,
+) -> tuple[int, Index, Index]: ...

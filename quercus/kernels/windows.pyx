@@ -19,7 +19,7 @@ from libc.stdlib cimport abort, calloc, free, realloc
 import numpy as np
 
 from quercus.kernels._machine cimport *
-from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int64_t, uint8_t, uint16_t
+from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int32_t, int64_t, uint8_t, uint16_t
 from quercus.kernels.memory cimport adopt, give
 
 cdef extern from "Python.h":
@@ -795,3 +795,72 @@ cdef class Windows:
 
 cdef void let_out() except *:
     """Raise what a signal handler raised while the kernel ran."""
+
+
+def pairs(
+    const int64_t[::1] steps, const int64_t[::1] codes, const uint16_t[::1] flags, int64_t n_groups, int64_t max_closed,
+    int64_t max_nanoseconds, int64_t max_state,
+):
+    """(status, close, first) of the windows that close, where all of a group are alike, tuples touch their own group only, no
+    two times are equal, and nothing else is asked: `Windows.run` in short. `codes` may be -1 for tuples without a key.
+    """
+    cdef Py_ssize_t n = steps.shape[0], s
+    cdef int64_t n_open = 0, end = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
+    cdef int64_t code, j
+    cdef int status = 0, f
+    cdef Out outs[2]
+    if not n == codes.shape[0] == flags.shape[0] or n >= 2 ** 31:
+        raise ValueError("steps that differ in length, or too many")
+    outs[0], outs[1] = Out(NULL, 0, 0), Out(NULL, 0, 0)
+    heads_, tails_, sizes_ = np.full(n_groups, -1, np.int32), np.zeros(n_groups, np.int32), np.zeros(n_groups, np.int32)
+    later_ = np.empty(n, np.int32)
+    cdef int32_t[::1] heads = heads_, tails = tails_, sizes = sizes_, later = later_     # of groups; and of each step that opened one
+    try:
+        with nogil:
+            for s in range(n):
+                code, f = codes[s], flags[s]
+                if s & 65535 == 65535:
+                    if end and monotonic() >= end:
+                        status = -3
+                        break
+                    with gil:
+                        if check_signals() < 0:
+                            status = -1
+                            break
+                if code < 0:
+                    continue
+                if f & ENDS_:
+                    j = heads[code]
+                    if outs[0].n + sizes[code] > max_closed:
+                        status = -2
+                        break
+                    while j >= 0:
+                        if push(&outs[0], steps[s]) or push(&outs[1], steps[j]):
+                            status = -5
+                            break
+                        j = later[j]
+                    if status:
+                        break
+                if f & ENDS_ or not f & STAYS_:
+                    n_open -= sizes[code]
+                    heads[code], sizes[code] = -1, 0
+                if f & STARTS_:
+                    later[s] = -1
+                    if heads[code] < 0:
+                        heads[code] = s
+                    else:
+                        later[tails[code]] = s
+                    tails[code] = s
+                    sizes[code] += 1
+                    n_open += 1
+                    if n_open * <int64_t> sizeof(Window) > max_state:
+                        status = -6
+                        break
+        let_out()
+        found = status, adopt(outs[0].v, outs[0].n, outs[0].cap * sizeof(int64_t)), adopt(outs[1].v, outs[1].n, outs[1].cap * sizeof(int64_t))
+        outs[0].v = outs[1].v = NULL
+        return found
+    finally:
+        for f in range(2):
+            if outs[f].v != NULL:
+                give(outs[f].v, outs[f].cap * sizeof(int64_t))

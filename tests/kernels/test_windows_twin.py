@@ -72,6 +72,14 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
                 counted["states"] += 1
             return found
 
+    def both_pairs(*given: Any) -> Any:
+        found, twin = made_pairs(*given), reference.pairs(*given)
+        assert [a.tolist() for a in found[1:]] == [a.tolist() for a in twin[1:]]
+        counted["pairs"] += len(found[1])
+        return found
+
+    made_pairs = windows.pairs
+    monkeypatch.setattr(windows, "pairs", both_pairs)
     for module in (run, live):
         monkeypatch.setattr(module.windows, "Windows", Both)
     return counted
@@ -81,7 +89,7 @@ def test_runs_agree(seen: Counter[str]) -> None:
     for seed in range(3 * 10**6, 3 * 10**6 + 500):
         w, rows = case(Random(seed))
         closed_windows(w, events_of(rows), qc.Limits())
-    assert min(seen[n] for n in ("alike", "closed", "nowhere", "by group", "by window", "mixed")) > 20, seen
+    assert min(seen[n] for n in ("alike", "closed", "pairs", "nowhere", "by group", "by window", "mixed")) > 20, seen
 
 
 def test_streams_agree(seen: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:

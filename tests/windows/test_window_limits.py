@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
 import pytest
 
 import quercus as qc
+from quercus.backends.local.events import Events
 from quercus.backends.local.windows import WindowStream, closed_windows, live, run
 from quercus.errors import OutOfOrder
 from quercus.ir import expr as x
@@ -102,3 +104,26 @@ def test_a_stream_whose_state_is_too_large() -> None:
     with pytest.raises(qc.LimitExceeded, match="open windows and their tuples"):
         s.push(part(whole, 500, 10_000))
     assert s.open == 500
+
+
+@pytest.mark.parametrize("w", [ONE_BY_ONE, ALWAYS_OPEN], ids=["one by one", "pairs"])
+def test_a_run_stops_on_a_signal(w: PatternWindow) -> None:
+    """The handler is due while the kernel runs, and is let in now and then."""
+    given = events(100_000, 2)
+    before = signal.signal(signal.SIGALRM, _interrupted)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _forever(w, given)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _forever(w: PatternWindow, given: Events) -> None:
+    while True:
+        closed_windows(w, given, qc.Limits())
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -119,11 +119,10 @@ def test_what_a_tuple_touches_does_not_grow_with_the_open_windows(alike: bool, k
     heat = x.Compare(">", x.Column(PREV, "heat", "float64"), x.Const(2.0, "float64"))
     w = EXAMPLES[5]
     if not alike:
-        w = PatternWindow(w.start, x.Logic("or", (heat, w.termination)), w.iteration, w.filter)
         w = PatternWindow(w.start, x.Logic("and", (SAME, x.Logic("or", (heat, at("Home"))))), w.iteration, w.filter)
     touched, most = [], []
     for persons in (10, 100, 1000):
-        closed_windows(w, events(40 * persons, persons), qc.Limits())
+        WindowStream(w, SCHEMA).push(stream(40 * persons, persons))
         touched.append(kernels[-1].touched / (40 * persons))
         most.append(kernels[-1].most_open)
     assert plan_of(w).alike == alike

@@ -128,6 +128,11 @@ class Keys:
                 found[i] = self._new(None)
         return np.ascontiguousarray(found)
 
+    def find(self, parts: list[Values]) -> Index:
+        """The segment of each event that has one; -1 where a part is null, -2 where the key is new: it stays so."""
+        codes, keys = _codes(parts)
+        return np.array([*(self.segments.get(k, -2) for k in keys), -1], np.int64)[codes]
+
     def keep(self) -> None:
         """The batch at hand is taken."""
         self.new.clear()

@@ -14,6 +14,7 @@ from quercus.backends.local.fill import labels, numbers, sorted_texts, valid
 from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
 from quercus.backends.local.specs import ColumnData, Index
 from quercus.backends.local.values import Mask, Values
+from quercus.backends.local.windows.conditions import Key
 from quercus.backends.local.windows.program import Programs
 from quercus.ir import expr as x
 from quercus.ir.window import HERE
@@ -54,9 +55,9 @@ class Columns:
 
         def make() -> Index:
             ts = self.events.ts
-            last = np.append(np.flatnonzero(ts[1:] != ts[:-1]), len(ts) - 1) + 1  # where the tuples of a time end
-            if len(last) >= len(ts):
+            if not (ts[1:] == ts[:-1]).any():
                 return _NONE
+            last = np.append(np.flatnonzero(ts[1:] != ts[:-1]), len(ts) - 1) + 1  # where the tuples of a time end
             return np.repeat(last, np.diff(last, prepend=0))
 
         return self._once("ends", make)  # type: ignore[no-any-return]
@@ -78,6 +79,12 @@ class Columns:
             whole = ("codes", parts, space)
             return self._once(whole, lambda: self._codes(parts, space, None))[at]  # type: ignore[no-any-return]
         return self._codes(parts, space, at)
+
+    def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
+        """The codes of the tuples at some positions, and of windows that open there, where `starts` says so."""
+        here, home = tuple(k.here for k in keys), tuple(k.first for k in keys)
+        codes = self.codes(here, keys, at)
+        return codes, codes if here == home else self.codes(home, keys, at)
 
     def filled(self, programs: Programs) -> tuple[list[ColumnData], Index]:
         """The columns and constants that programs read; strings as ranks of one sorted list."""

@@ -14,9 +14,11 @@ from quercus.backends.local.fill import numbers, valid
 from quercus.backends.local.joins import STATE_BYTES
 from quercus.backends.local.labels import Keys, Labels
 from quercus.backends.local.specs import ColumnData, Index
+from quercus.backends.local.values import Mask
 from quercus.backends.local.windows import saved
 from quercus.backends.local.windows.closed import Closed, Found, of_rows
 from quercus.backends.local.windows.columns import Columns
+from quercus.backends.local.windows.conditions import Key
 from quercus.backends.local.windows.plan import WindowPlan, plan_of
 from quercus.backends.local.windows.program import programs_of
 from quercus.backends.local.windows.run import check, ordered
@@ -228,3 +230,11 @@ class _Tuples(Columns):
         if not parts:
             return np.zeros(len(at), np.int64)
         return self.live.keys.of([self.values(part).take(at) for part in parts], alone=False)
+
+    def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
+        """Only windows make keys known: a tuple whose key is not known touches none."""
+        homes = np.full(len(at), -1, np.int64)
+        homes[starts] = self.codes(tuple(k.first for k in keys), None, at[starts])
+        if not keys:
+            return np.zeros(len(at), np.int64), homes
+        return self.live.keys.find([self.values(k.here).take(at) for k in keys]), homes

@@ -6,6 +6,7 @@ from attrs import frozen
 
 from quercus.backends.local.code import Code
 from quercus.backends.local.specs import ColumnSpec, Name, Program
+from quercus.backends.local.windows.conditions import knowing
 from quercus.backends.local.windows.plan import WindowPlan
 from quercus.ir import expr as x
 from quercus.ir.window import FIRST, HERE, PREV, WINDOW
@@ -31,12 +32,15 @@ class Programs:
 NOTHING = Programs(Program(False, False, 0), (None, None, None, None))
 
 
-def programs_of(p: WindowPlan, schema: Schema) -> Programs:
+def programs_of(p: WindowPlan, schema: Schema, *, own: bool = False) -> Programs:
+    """`own`: only windows of a tuple's own key are asked, so that the key's comparisons need not be made."""
     program = Program(False, False, 0)
     program.columns += [ColumnSpec(1, x.Column(WINDOW, attr, "int64")) for attr in _COUNTS]
     code = _WindowCode(program, schema)
     bounds = () if p.bound == x.TRUE else (p.bound,)
-    conditions = (p.window.termination, p.rest, _counted(p.window.filter), *bounds)
+    truth = dict.fromkeys(p.keys, x.TRUE) if own else {}
+    asked = (p.window.termination, p.rest, _counted(p.window.filter))
+    conditions = (*(knowing(e, truth) for e in asked), *bounds)
     preds = [program.preds[code.predicate(e, _NAMES, {}, over=-1)][:2] for e in conditions]
     return Programs(program, (*preds, None)[:4])
 

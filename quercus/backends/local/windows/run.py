@@ -59,20 +59,22 @@ def _run(p: WindowPlan, columns: Columns, limits: Limits, threads: int, until: f
 def _find(
     p: WindowPlan, s: Steps, columns: Columns, keeping: int, limits: Limits, threads: int, until: float | None
 ) -> Found:
-    programs = programs_of(p, columns.events.schema) if s.asking else NOTHING
+    asking = s.spread or not p.alike
+    if keeping == windows.NOWHERE and not asking and s.homes is s.codes and not len(columns.ends()):
+        return _pairs(s, limits, until)
+    programs = programs_of(p, columns.events.schema, own=not s.spread) if asking else NOTHING
     loaded, constants = columns.filled(programs)
     parts = 1
     if p.keys and not p.alike:
         parts = max(1, min(threads, len(s.at) // WORTH if WORTH else threads))
-    state = (STATE_BYTES if limits.max_state_bytes is None else limits.max_state_bytes) // parts
+    state = _state_bytes(limits) // parts
     kernels = [
         windows.Windows(programs.program.code, programs.preds, programs.program.const_f, len(loaded), p.alike, keeping)
         for _ in range(parts)
     ]
     for k in kernels:
         k.load(len(columns), loaded, constants)
-    left = -1 if until is None else max(0, int((until - time.monotonic()) * 1e9))
-    ends = columns.ends()
+    left, ends = _left(until), columns.ends()
 
     def stop() -> None:
         for k in kernels:
@@ -97,6 +99,23 @@ def _find(
     if parts > 1 or any(k.mixed for k in kernels):
         merged = ordered(merged)
     return merged
+
+
+def _pairs(s: Steps, limits: Limits, until: float | None) -> Found:
+    """Only the first and the last tuple of each window."""
+    found = windows.pairs(s.at, s.codes, s.flags, s.groups, limits.max_matches, _left(until), _state_bytes(limits))
+    check(found[0], limits)
+    nothing = np.empty(0, np.int64)
+    return found[1], found[2], nothing, nothing, nothing
+
+
+def _left(until: float | None) -> int:
+    """Nanoseconds; -1: no limit."""
+    return -1 if until is None else max(0, int((until - time.monotonic()) * 1e9))
+
+
+def _state_bytes(limits: Limits) -> int:
+    return STATE_BYTES if limits.max_state_bytes is None else limits.max_state_bytes
 
 
 def ordered(found: Found) -> Found:
@@ -127,7 +146,7 @@ def check(status: int, limits: Limits) -> None:
             value=limits.max_seconds,
         )
     if status == windows.TOO_MUCH_STATE:
-        most = STATE_BYTES if limits.max_state_bytes is None else limits.max_state_bytes
+        most = _state_bytes(limits)
         raise LimitExceeded(
             f"open windows and their tuples hold more than {most:,} bytes: let the iteration condition drop windows "
             "that cannot close, or raise Limits(max_state_bytes=)",

@@ -26,7 +26,7 @@ class Steps:
     flags: NDArray[np.uint16]
     groups: int
     loose: bool  # windows open that have no key
-    asking: bool  # flags do not say all: windows are asked
+    spread: bool  # tuples touch windows of other keys too, or such without a key
 
 
 def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> Steps:
@@ -70,12 +70,10 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> St
     for bit, mask in sights:
         if mask is not None:
             flags |= mask[at].astype(np.uint16) * np.uint16(bit)
-    here, home = tuple(k.here for k in p.keys), tuple(k.first for k in p.keys)
-    codes = c.codes(here, p.keys, at)
-    homes = codes if here == home else c.codes(home, p.keys, at)
+    codes, homes = c.groups(p.keys, at, start[at])
     groups = 1 + max(int(codes.max(initial=0)), int(homes.max(initial=0)))
-    asking = not p.alike or bool(flags.size and (flags & (windows.TO_ALL | windows.TO_LOOSE)).any())
-    return Steps(at, codes, homes, flags, groups, loose, asking)
+    spread = bool((flags & (windows.TO_ALL | windows.TO_LOOSE)).any())
+    return Steps(at, codes, homes, flags, groups, loose, spread)
 
 
 def _same(known: Mask, told: x.Expr, other: x.Expr, c: Columns) -> Mask:
