@@ -64,6 +64,7 @@ bench: build $(VENV)/.bench
 	$(PY) -m pytest benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-only
 	$(PY) -m benchmarks.table
 	$(PY) -m benchmarks.adaptive
+	$(PY) -m benchmarks.windows
 
 bench-spark: build java
 	$(PY) -m benchmarks.spark

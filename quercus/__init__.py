@@ -21,6 +21,7 @@ from quercus.stats import Stats
 
 if TYPE_CHECKING:
     from quercus.compiler import compile
+    from quercus.cql import Continuous, continuous
     from quercus.cubes import Cube, CubeQuery, cube
     from quercus.plan import Alternative, Plan
 
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Adapt",
     "Alternative",
+    "Continuous",
     "Cube",
     "CubeQuery",
     "DataError",
@@ -41,6 +43,7 @@ __all__ = [
     "Stats",
     "backends",
     "compile",
+    "continuous",
     "cube",
 ]
 
@@ -48,6 +51,8 @@ _LATER = {
     "compile": "quercus.compiler",
     "Plan": "quercus.plan",
     "Alternative": "quercus.plan",
+    "continuous": "quercus.cql",
+    "Continuous": "quercus.cql",
     "cube": "quercus.cubes",
     "Cube": "quercus.cubes",
     "CubeQuery": "quercus.cubes",

@@ -38,6 +38,8 @@ CODES = {
     "E105": "a variable that cannot be seen here",
     "E106": "unknown function",
     "E107": "an output name stands twice",
+    "E108": "a name that several columns have",
+    "E109": "unknown stream",
     # types
     "E201": "operand types do not fit",
     "E202": "a condition is not true or false",
@@ -55,6 +57,7 @@ CODES = {
     # windows
     "E401": "no window",
     "E402": "a window of no length",
+    "E403": "a stream without a window, or a window that does not exist",
     # predicates
     "E501": "two Kleene variables in one conjunct",
     "E502": "a group function of something that is no Kleene variable",
@@ -73,6 +76,13 @@ CODES = {
     "E802": "a position at which something else stands",
     "E803": "a concept that is not above or below another",
     "E804": "a query of a cube that does not exist, or exists already",
+    # continuous queries
+    "E901": "a sequence function where it may not stand",
+    "E902": "a column that is neither grouped nor aggregated",
+    "E903": "an aggregate where none may stand",
+    "E904": "streams whose times are counted differently",
+    "E905": "the parts of a UNION do not fit",
+    "E906": "a pattern that cannot be a stream",
 }
 
 

@@ -16,9 +16,9 @@ from quercus.backends.local.write import write_table
 from quercus.ir import pattern as p
 from quercus.schema import Schema
 
-__all__ = ["Bound", "Matches"]
+__all__ = ["Bound", "Matches", "Tuples"]
 
-_SHOWN = 10
+SHOWN = 10
 
 
 class Later(Protocol):
@@ -31,7 +31,36 @@ class Later(Protocol):
     def numbered(self) -> tuple[Bound, ...]: ...
 
 
-class Matches:
+class Columns:
+    """What any answer can become, once it has columns."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> pa.Table:
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """`to_arrow()` as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """`to_arrow()` as a Polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def write(self, path: str | Path) -> None:
+        """Write `to_arrow()` to a file: .parquet, .csv, .jsonl or .arrow.
+
+        In CSV a struct becomes a column per field and a list JSON text.
+        """
+        write_table(self.to_arrow(), path)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+class Matches(Columns):
     """The matches of a query over a stream, or, for a query with AGG, its aggregates.
 
     >>> import numpy as np
@@ -115,47 +144,58 @@ class Matches:
             self._aggregates = aggregated(self.answer)
         return self._aggregates.table() if isinstance(self._aggregates, Changed) else self._aggregates
 
-    def to_pandas(self) -> Any:
-        """`to_arrow()` as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """`to_arrow()` as a Polars DataFrame."""
-        import polars
-
-        return polars.from_arrow(self.to_arrow())
-
-    def write(self, path: str | Path) -> None:
-        """Write `to_arrow()` to a file: .parquet, .csv, .jsonl or .arrow.
-
-        In CSV a struct becomes a column per field and a list JSON text.
-        """
-        write_table(self.to_arrow(), path)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         if self.query.aggregates:
-            return f"<Matches: {_counted(len(self), 'group', 'groups')}>"
+            return f"<Matches: {counted(len(self), 'group', 'groups')}>"
         variables = ", ".join(v.var + (v.sign if isinstance(v, p.Kleene) else "") for v in self.query.variables)
-        return f"<Matches: {_counted(len(self), 'match', 'matches')} of ({variables})>"
+        return f"<Matches: {counted(len(self), 'match', 'matches')} of ({variables})>"
 
     def _repr_html_(self) -> str:
         """The first few, as a table."""
-        head = self.to_arrow().slice(0, _SHOWN) if self.query.aggregates else self._head().to_arrow()
-        names = "".join(f"<th>{escape(n)}</th>" for n in head.column_names)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in head.to_pylist()
-        )
-        return f"<div>{escape(repr(self)[1:-1])}<table><tr>{names}</tr>{rows}</table></div>"
+        head = self.to_arrow().slice(0, SHOWN) if self.query.aggregates else self._head().to_arrow()
+        return html(repr(self)[1:-1], head)
 
     def _head(self) -> Matches:
         answer = self.answer
-        return Matches(answer.table, self.schema, self.query, [b.head(_SHOWN) for b in answer.bound.values()])
+        return Matches(answer.table, self.schema, self.query, [b.head(SHOWN) for b in answer.bound.values()])
 
 
-def _counted(n: int, one: str, many: str) -> str:
+class Tuples(Columns):
+    """The output stream of a continuous query: `ts`, and the columns of SELECT, in the order of time."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def to_arrow(self) -> pa.Table:
+        return self._table
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The tuples, as {column: value}."""
+        return iter(self._table.to_pylist())
+
+    def __repr__(self) -> str:
+        return f"<Tuples: {counted(len(self), 'tuple', 'tuples')} of ({', '.join(self._table.column_names)})>"
+
+    def _repr_html_(self) -> str:
+        """The first few, as a table."""
+        return html(repr(self)[1:-1], self._table.slice(0, SHOWN))
+
+
+def html(title: str, head: pa.Table) -> str:
+    """The first rows of an answer, for notebooks."""
+    names = "".join(f"<th>{escape(n)}</th>" for n in head.column_names)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in head.to_pylist()
+    )
+    return f"<div>{escape(title)}<table><tr>{names}</tr>{rows}</table></div>"
+
+
+def counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
 
 
@@ -163,6 +203,6 @@ def _cell(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k}={_cell(v)}" for k, v in value.items())
     if isinstance(value, list):
-        shown = [f"({_cell(v)})" if isinstance(v, dict) else _cell(v) for v in value[:_SHOWN]]
-        return "; ".join(shown) + ("; ..." if len(value) > _SHOWN else "")
+        shown = [f"({_cell(v)})" if isinstance(v, dict) else _cell(v) for v in value[:SHOWN]]
+        return "; ".join(shown) + ("; ..." if len(value) > SHOWN else "")
     return "" if value is None else str(value)

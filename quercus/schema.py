@@ -44,13 +44,13 @@ class Schema:
 
     Attributes are common to all types, or given per type (`{"Wash": {"id": "int64"}, ...}`): then a type that is not
     listed, and is no concept of the hierarchy, is unknown. `types=` lists the types of a schema with common
-    attributes.
+    attributes. `type=None`: the events have no types, as the tuples of a stream for `quercus.continuous`.
     """
 
     common: Mapping[str, Type] | None = field(hash=False)
     per_type: Mapping[str, Mapping[str, Type]] | None = field(hash=False)
     time: str
-    type: str
+    type: str  # empty: there is no such column
     time_unit: TimeUnit
     time_is_timestamp: bool
     ties: Literal["strict", "arrival"]
@@ -64,7 +64,7 @@ class Schema:
         attributes: Attributes,
         *,
         time: str = "ts",
-        type: str = "type",
+        type: str | None = "type",
         time_unit: str = "ms",
         ties: str = "strict",
         hierarchy: Mapping[str, Any] | None = None,
@@ -80,6 +80,7 @@ class Schema:
             raise DataError(f"attributes are a mapping of names to types, not {type_of(attributes)}")
         if hierarchy is not None and not isinstance(hierarchy, Mapping):
             raise DataError(f"the hierarchy is a mapping of concepts, not {type_of(hierarchy)}")
+        type = type or ""
         if time == type:
             raise DataError(f"'{time}' cannot be both the time and the type column", column=time)
         kinds = {isinstance(v, Mapping) for v in attributes.values()}
@@ -127,7 +128,7 @@ class Schema:
                     raise DataError(f"the key '{name}' is no attribute{where}", column=name)
 
     @classmethod
-    def infer(cls, source: object, *, time: str = "ts", type: str = "type", **options: Any) -> Schema:
+    def infer(cls, source: object, *, time: str = "ts", type: str | None = "type", **options: Any) -> Schema:
         """The schema of a table, of anything with an Arrow stream, or of the first file of a path or glob.
 
         >>> import quercus as qc
@@ -148,7 +149,7 @@ class Schema:
         return {
             "attributes": attributes,
             "time": self.time,
-            "type": self.type,
+            "type": self.type or None,
             "time_unit": self.time_unit,
             "ties": self.ties,
             "hierarchy": {n: list(c) for n, c in self.hierarchy.items()},
@@ -191,7 +192,7 @@ class Schema:
         """The type of an attribute, `ts` and `type` included, or None."""
         if name in ("ts", self.time):
             return "timestamp" if self.time_is_timestamp else "int64"
-        if name in ("type", self.type):
+        if self.type and name in ("type", self.type):
             return "string"
         return self.attributes(type_name).get(name)
 
@@ -199,6 +200,23 @@ class Schema:
     def timestamp_unit(self) -> TimeUnit:
         """The unit in which timestamps are compared: the time column's, or microseconds where times are integers."""
         return self.time_unit if self.time_is_timestamp else "us"
+
+    @property
+    def special(self) -> tuple[str, ...]:
+        """The columns that are no attributes: the time and, where there is one, the type."""
+        return (self.time, self.type) if self.type else (self.time,)
+
+    def columns(self) -> dict[str, Type]:
+        """The attributes of all types together.
+
+        Where event types declare one attribute as int64 and as float64, its column holds integers.
+        """
+        found: dict[str, Type] = {}
+        for attributes in (self.per_type or {"": self.common or {}}).values():
+            for name, kind in attributes.items():
+                if found.setdefault(name, kind) != kind:  # numbers of two kinds: nothing else gets here
+                    found[name] = "int64"
+        return found
 
     def canonical(self, name: str) -> str:
         """The time and type columns under their names in the language."""
@@ -223,7 +241,7 @@ def _refuse_two_types(typed: Mapping[str, Mapping[str, Type]]) -> None:
 
 def _refuse_shadowing(name: str, time: str, type_: str) -> None:
     for special, column in (("ts", time), ("type", type_)):
-        if name == special:
+        if name == special and column:
             raise DataError(
                 f"attribute '{name}' would hide v.{special}, which means the column '{column}': rename it", column=name
             )

@@ -12,7 +12,7 @@ import pytest
 
 import quercus as qc
 from quercus.compiler.rules import RULES
-from quercus.compiler.shape import UNITS
+from quercus.compiler.scalars import UNITS
 from quercus.errors import CODES
 from quercus.testing import Case, compare, compare_rows, read
 from tests import reference

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import quercus as qc
-from quercus.compiler.parse import MAX_TEXT
+from quercus.compiler.reading import MAX_TEXT
 from tests.generate import ATTRIBUTES, sample
 
 SCHEMA = qc.Schema(ATTRIBUTES, hierarchy={"X": ["A", "B"]})

@@ -58,6 +58,8 @@ def compile(
             )
     if not isinstance(schema, Schema):
         raise QueryError("E702", f"the schema is a {type(schema).__name__}", hint="give a quercus.Schema")
+    if not schema.type:
+        raise QueryError("E702", "the schema has no type column", hint="a pattern tells events by it: Schema(type=...)")
     if stats is not None and not isinstance(stats, Stats):
         raise QueryError("E702", f"the statistics are a {type(stats).__name__}", hint="give quercus.Stats, or None")
     if not isinstance(without, Collection):

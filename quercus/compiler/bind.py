@@ -57,7 +57,7 @@ class _Binder:
                     self._where(link)
         pattern = self._build(self.source.pattern, ())
         check_pattern(pattern, self.text)
-        window = self._window(self.source.window)
+        window = bound_window(self.source.window, self.schema.time_unit, self.text)
         partition_by = tuple(
             dict.fromkeys(self.schema.canonical(a) for a in (*self.schema.key, *self.source.partition_by))
         )
@@ -201,7 +201,7 @@ class _Binder:
             case s.Operator():
                 if len(e.parts) == 1 and e.where and e.window is None and e.kind != "OR":
                     return self._build(e.parts[0], (*path, 0))  # it only carried its conditions
-                window = self._window(e.window) if e.window else None
+                window = bound_window(e.window, self.schema.time_unit, self.text) if e.window else None
                 parts = [self._build(c, (*path, i)) for i, c in enumerate(e.parts)]
                 if e.kind == "OR":
                     homes = [
@@ -212,27 +212,32 @@ class _Binder:
                     return p.Or(branches, window, span=e.span)
                 return (p.Seq if e.kind == "SEQ" else p.And)(tuple(parts), window, span=e.span)
 
-    def _window(self, w: s.WindowText) -> p.Window:
-        if w.unit == "events":
-            size, kind, unit = int(w.size), "count", None
+
+def bound_window(w: s.WindowText, time_unit: p.TimeUnit, text: str) -> p.Window:
+    """The window in units of the time column, or in events."""
+    if w.unit == "events":
+        size, kind, unit = int(w.size), "count", None
+    else:
+        kind, unit = "time", time_unit
+        if w.unit is None:
+            size = _scale(w.size, 1, 1)
+        elif w.unit in PER_SECOND:
+            size = _scale(w.size, PER_SECOND[unit], PER_SECOND[w.unit])
         else:
-            kind, unit = "time", self.schema.time_unit
-            if w.unit is None:
-                size = _scale(w.size, 1, 1)
-            elif w.unit in PER_SECOND:
-                size = _scale(w.size, PER_SECOND[unit], PER_SECOND[w.unit])
-            else:
-                size = _scale(w.size, _SECONDS[w.unit] * PER_SECOND[unit], 1)
-            if size == 0:
-                self.fail(
-                    "E402",
-                    "the window is shorter than one unit of the time column",
-                    w.span,
-                    f"times are counted in {unit}",
-                )
-        if size > MAX_WINDOW:
-            self.fail("E402", "the window is longer than time itself", w.span, "give a shorter one")
-        return p.Window(kind, size, unit, span=w.span)  # type: ignore[arg-type]
+            size = _scale(w.size, _SECONDS[w.unit] * PER_SECOND[unit], 1)
+        if size == 0:
+            raise QueryError(
+                "E402",
+                "the window is shorter than one unit of the time column",
+                text=text,
+                span=w.span,
+                hint=f"times are counted in {unit}",
+            )
+    if size > MAX_WINDOW:
+        raise QueryError(
+            "E402", "the window is longer than time itself", text=text, span=w.span, hint="give a shorter one"
+        )
+    return p.Window(kind, size, unit, span=w.span)  # type: ignore[arg-type]
 
 
 def _scale(size: int | float, times: int, over: int) -> int:

@@ -1,4 +1,4 @@
-"""Query text -> surface syntax (`compiler/syntax.py`): the only place that knows lark.
+"""Query text -> surface syntax (`compiler/syntax.py`).
 
 >>> from quercus.compiler.parse import parse_query
 >>> parse_query("PATTERN A a; B+ WITHIN 5 EVENTS").pattern.kind
@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from quercus.compiler.reading import Language, read
 from quercus.compiler.shape import shape_query
 from quercus.compiler.syntax import QueryText
 from quercus.errors import QueryError, nearest
 from quercus.ir.span import Span
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
-
-MAX_TEXT = 65_536
-MAX_DEPTH = 32
-MAX_TREE_DEPTH = 5 * MAX_DEPTH
+    from lark import Token
 
 _KEYWORDS = {"PATTERN", "WHERE", "BY", "AGG", "WITHIN", "RETURN", "AS", "GROUPBY", "SEQ", "AND", "OR", "NOT"}
 _CLAUSES = ("PATTERN", "WHERE", "PARTITION BY", "GROUPBY", "AGG", "WITHIN", "RETURN")
@@ -31,128 +27,7 @@ _CLAUSES = ("PATTERN", "WHERE", "PARTITION BY", "GROUPBY", "AGG", "WITHIN", "RET
 
 def parse_query(text: str) -> QueryText:
     """Parse a query, or raise `QueryError` with the place. No other exception escapes, whatever the text."""
-    if not isinstance(text, str):
-        raise QueryError("E001", f"a query is text, not {type(text).__name__}")
-    if len(text) > MAX_TEXT:
-        message = f"the query has {len(text):,} characters; the limit is {MAX_TEXT:,}"
-        raise QueryError("E005", message, text=text, span=Span(MAX_TEXT, len(text)), hint="the text may go on to here")
-    _check_brackets(text)
-    tree = _parse(text)
-    _check_depth(tree, text)
-    return shape_query(tree, text)
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Lark:
-    from lark import Lark  # only the first compile pays for it
-
-    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer="basic", propagate_positions=True, maybe_placeholders=False)
-
-
-def _parse(text: str) -> Tree[Token]:
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-
-    try:
-        return _parser().parse(text)
-    except UnexpectedCharacters as e:
-        raise _bad_character(text, cast("int", e.pos_in_stream)) from None
-    except UnexpectedToken as e:
-        raise _bad_token(text, e.token, e.accepts or e.expected) from None
-
-
-def _check_brackets(text: str) -> None:
-    """Brackets match and nest within the limit: said here, where the bracket at fault is known."""
-    closes = {"(": ")", "[": "]"}
-    open_: list[int] = []
-    i, n = 0, len(text)
-    while i < n:
-        c = text[i]
-        if c in "'\"":
-            end, newline = text.find(c, i + 1), text.find("\n", i + 1)
-            if end < 0 or 0 <= newline < end:
-                raise _bad_character(text, i)
-            i = end
-        elif c == "-" and text.startswith("--", i):
-            end = text.find("\n", i)
-            i = n if end < 0 else end
-        elif c in closes:
-            open_.append(i)
-            if len(open_) > MAX_DEPTH:
-                raise QueryError(
-                    "E006",
-                    f"brackets nest deeper than {MAX_DEPTH} levels",
-                    text=text,
-                    span=Span(i, i + 1),
-                    hint="split the query, or drop brackets that change nothing",
-                )
-        elif c in ")]":
-            if not open_:
-                raise QueryError(
-                    "E002", f"'{c}' closes nothing", text=text, span=Span(i, i + 1), hint="remove it, or open it before"
-                )
-            begin = open_.pop()
-            if closes[text[begin]] != c:
-                raise QueryError(
-                    "E002",
-                    f"'{text[begin]}' is closed by '{c}'",
-                    text=text,
-                    span=Span(begin, begin + 1),
-                    hint=f"this wants a '{closes[text[begin]]}'",
-                )
-        i += 1
-    if open_:
-        begin = open_[-1]
-        raise QueryError(
-            "E002",
-            f"'{text[begin]}' is not closed",
-            text=text,
-            span=Span(begin, begin + 1),
-            hint=f"add the missing '{closes[text[begin]]}'",
-        )
-
-
-def _check_depth(tree: Tree[Token], text: str) -> None:
-    """Bound every later recursion: `!!!!a` and `1+1+1+...` nest without brackets."""
-    level: list[Tree[Token]] = [tree]
-    for _ in range(MAX_TREE_DEPTH):
-        level = [c for t in level for c in t.children if not isinstance(c, str)]
-        if not level:
-            return
-    raise QueryError(
-        "E006",
-        f"the expression nests deeper than {MAX_TREE_DEPTH} levels",
-        text=text,
-        span=Span(level[0].meta.start_pos, level[0].meta.start_pos + 1) if not level[0].meta.empty else None,
-        hint="split it into several conjuncts or components",
-    )
-
-
-def _bad_character(text: str, at: int) -> QueryError:
-    c = text[at]
-    if c in "'\"":
-        return QueryError(
-            "E003",
-            "the string is not closed on its line",
-            text=text,
-            span=Span(at, at + 1),
-            hint=f"add the missing {c}",
-        )
-    hints = {
-        "$": "write amounts as plain numbers",
-        "{": "counts are written B[3]",
-        "^": "powers are not supported",
-        "#": "comments begin with --",
-        "@": None,
-    }
-    hints |= {
-        "→": "sequence is written A ; B or SEQ(A, B)",
-        "?": "an optional element is not in the language; B* may be empty",
-        ".": "attributes are written variable.attribute",
-    }
-    return QueryError(
-        "E008", f"the character {c!r} means nothing here", text=text, span=Span(at, at + 1), hint=hints.get(c)
-    )
+    return shape_query(read(text, PATTERNS), text)
 
 
 _NAMES = {
@@ -251,3 +126,18 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
     wanted = sorted({_NAMES.get(e, e) for e in expected})
     hint = "expected " + " or ".join(wanted) if len(wanted) <= 5 else None
     return error("the query ends too early" if at_end else f"'{value}' is not expected here", hint)
+
+
+PATTERNS = Language(
+    Path(__file__).with_name("grammar.lark"),
+    _bad_token,
+    {
+        "$": "write amounts as plain numbers",
+        "{": "counts are written B[3]",
+        "^": "powers are not supported",
+        "#": "comments begin with --",
+        "→": "sequence is written A ; B or SEQ(A, B)",
+        "?": "an optional element is not in the language; B* may be empty",
+        ".": "attributes are written variable.attribute",
+    },
+)

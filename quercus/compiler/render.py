@@ -61,9 +61,9 @@ def save(drawing: Digraph, path: Path) -> Path:
     if kind_ not in FORMATS:
         raise RenderError(f"cannot draw '{path.name}': the name must end in {', '.join('.' + f for f in FORMATS)}")
     source = drawing.source
-    drawn = source.encode() if kind_ == "dot" else _draw(source, kind_)
+    picture = source.encode() if kind_ == "dot" else drawn(source, kind_)
     try:
-        path.write_bytes(drawn)
+        path.write_bytes(picture)
     except OSError as e:
         raise RenderError(f"cannot write '{path}': {e.strerror}") from None
     return path
@@ -74,10 +74,11 @@ def svg(plan: Plan) -> str:
 
 
 def svg_of(drawing: Digraph) -> str:
-    return _draw(drawing.source, "svg").decode()
+    return drawn(drawing.source, "svg").decode()
 
 
-def _draw(source: str, kind_: str) -> bytes:
+def drawn(source: str, kind_: str) -> bytes:
+    """A picture in one of the formats."""
     if kind_ == "png":  # sharp enough to print
         source = source.replace("{", "{ dpi=144;", 1)
     if shutil.which("dot"):
@@ -91,31 +92,37 @@ def _draw(source: str, kind_: str) -> bytes:
             "nothing to draw with: install Graphviz (the program 'dot'), or 'pip install quercus[viz]'; "
             ".dot files need neither"
         ) from None
-    drawn = pygraphviz.AGraph(string=source).draw(prog="dot", format=kind_)
-    assert isinstance(drawn, bytes)
-    return drawn
+    picture = pygraphviz.AGraph(string=source).draw(prog="dot", format=kind_)
+    assert isinstance(picture, bytes)
+    return picture
+
+
+def digraph(name: str) -> Digraph:
+    """An empty picture in the look of all of them, data flowing upwards."""
+    import graphviz
+
+    g = graphviz.Digraph(name)
+    g.attr(
+        rankdir="BT",
+        nodesep="0.35",
+        ranksep="0.45",
+        fontname=FONT,
+        fontsize="11",
+        bgcolor="white",
+        ordering="in",
+    )
+    g.attr("node", fontname=FONT, fontsize="11", style="filled", penwidth="1.2", margin="0.16,0.09")
+    g.attr("edge", fontname=FONT, fontsize="9", color="#555555", arrowsize="0.7", penwidth="1.1")
+    return g
 
 
 class _Drawing:
     """Nodes are numbered in the order of the tree, so that equal plans give equal pictures."""
 
     def __init__(self, plan: Plan) -> None:
-        import graphviz
-
         self.unit: p.TimeUnit = plan.schema.timestamp_unit
         self.ids = count(1)
-        g = self.digraph = graphviz.Digraph("plan")
-        g.attr(
-            rankdir="BT",
-            nodesep="0.35",
-            ranksep="0.45",
-            fontname=FONT,
-            fontsize="11",
-            bgcolor="white",
-            ordering="in",
-        )
-        g.attr("node", fontname=FONT, fontsize="11", style="filled", penwidth="1.2", margin="0.16,0.09")
-        g.attr("edge", fontname=FONT, fontsize="9", color="#555555", arrowsize="0.7", penwidth="1.1")
+        g = self.digraph = digraph("plan")
         g.attr(label=_title(plan.tree), labelloc="b", labeljust="l")
         self.node(plan.tree.root)
 
@@ -135,13 +142,13 @@ class _Drawing:
             case t.Buffer():
                 where = [predicates(n.where, self.unit)] if n.where else []
                 lines = [kind(n)] if kind(n) != n.var else []
-                return self.new(_label(n.var, [*lines, *where], n.estimate), KLEENE if n.kleene else LEAF)
+                return self.new(label(n.var, [*lines, *where], n.estimate), KLEENE if n.kleene else LEAF)
             case t.Join():
                 return self.join(n)
             case t.Union():
                 lines = [f"#{n.number}", *([f"within {text.window(n.window)}"] if n.window else [])]
                 me = self.new(
-                    _label("OR", [*lines, *(["equal matches once"] if n.distinct else [])], n.estimate),
+                    label("OR", [*lines, *(["equal matches once"] if n.distinct else [])], n.estimate),
                     UNION,
                     "house",
                     "filled",
@@ -158,24 +165,22 @@ class _Drawing:
                 return me
             case t.Test():
                 source = self.node(n.source)
-                me = self.new(_label("test", [predicates(n.where, self.unit)], n.estimate), TEST, "hexagon", "filled")
+                me = self.new(label("test", [predicates(n.where, self.unit)], n.estimate), TEST, "hexagon", "filled")
                 self.edge(source, me)
                 return me
             case t.Combine():
                 source = self.node(n.source)
                 sets = ", ".join(f"{v}[{c}]" for v, c in n.counts)
-                me = self.new(
-                    _label("combine", [f"every choice of {sets}"], n.estimate), COMBINE, "trapezium", "filled"
-                )
+                me = self.new(label("combine", [f"every choice of {sets}"], n.estimate), COMBINE, "trapezium", "filled")
                 self.edge(source, me)
                 return me
             case t.Nest():
                 source = self.node(n.source)
-                me = self.new(_label("sub-query", [f"by {n.strategy}"], n.estimate), NEST, "folder", "filled")
+                me = self.new(label("sub-query", [f"by {n.strategy}"], n.estimate), NEST, "folder", "filled")
                 self.edge(source, me)
                 return me
             case t.Empty():
-                return self.new(_label("no match is possible", [n.reason], None), EMPTY, style="filled,dashed")
+                return self.new(label("no match is possible", [n.reason], None), EMPTY, style="filled,dashed")
             case _:
                 assert_never(n)
 
@@ -186,7 +191,7 @@ class _Drawing:
         sign = {"SEQ": ";", "AND": "&"}[n.op]
         names = f" {sign} ".join(_names(c) for c in (n.left, n.right))
         left, right = self.node(n.left), self.node(n.right)
-        me = self.new(_label(n.op, [names, *lines], n.estimate), JOIN)
+        me = self.new(label(n.op, [names, *lines], n.estimate), JOIN)
         for child, side in ((left, "left"), (right, "right")):
             self.edge(
                 child, me, **({"label": f" Kleene {side}", "color": KLEENE[1]} if n.kleene in (side, "both") else {})
@@ -201,20 +206,20 @@ class _Drawing:
         drawn: list[str] = []
         for s in n.steps:
             drawn.append(self.node(s.component))
-        me = self.new(_label(f"stacks: {n.op}", [*order, *within], n.estimate), STACK, "box3d", "filled")
+        me = self.new(label(f"stacks: {n.op}", [*order, *within], n.estimate), STACK, "box3d", "filled")
         for child in drawn:
             self.edge(child, me)
         for i, s in enumerate(n.steps[:-1]):
             tests = [f"on {predicates(s.equal, self.unit)}"] if s.equal else []
             tests += [predicates(s.where, self.unit)] if s.where else []
-            label = "<" + "<br/>".join(line for part in tests for line in wrapped(part, 24)) + ">" if tests else ""
+            said = "<" + "<br/>".join(line for part in tests for line in wrapped(part, 24)) + ">" if tests else ""
             self.edge(
                 drawn[i + 1],
                 drawn[i],
                 style="dashed",
                 color=STACK[1],
                 constraint="false",
-                label=label,
+                label=said,
                 fontcolor=STACK[1],
             )
         top = me
@@ -231,7 +236,7 @@ class _Drawing:
         lines += [when_text(g.when)] if g.when else []
         lines += [f"by {g.strategy}" + "".join(f", {m}" for m in g.marks if m != "exists")]
         body = self.node(g.body)
-        me = self.new(_label(f"! {g.pattern}", lines, estimate), NEGATION, "octagon", "filled", margin="0.0,0.0")
+        me = self.new(label(f"! {g.pattern}", lines, estimate), NEGATION, "octagon", "filled", margin="0.0,0.0")
         self.edge(body, me, style="dashed", color=NEGATION[1], arrowhead="tee")
         return me
 
@@ -251,7 +256,7 @@ def _title(tree: t.Tree) -> str:
     return "<" + "".join(f'{line}<br align="left"/>' for line in lines) + ">"
 
 
-def _label(head: str, lines: list[str], estimate: t.Estimate | None) -> str:
+def label(head: str, lines: list[str], estimate: t.Estimate | None) -> str:
     """An HTML-like label: a bold head, small lines, and the estimate in grey."""
     parts = ["<br/>".join(f"<b>{line}</b>" for line in wrapped(head, WRAP))]
     parts += [f'<font point-size="9">{line}</font>' for text_ in lines for line in wrapped(text_, WRAP)]

@@ -97,13 +97,15 @@ class IsNull:
 class Call:
     """`abs(x)`, `count(b)`, `sum(b.x)`;
 
-    `first(b).x` is Call("first", (Var b,), attr="x"); `COUNT(*)` has no arguments and star=True.
+    `first(b).x` is Call("first", (Var b,), attr="x"); `COUNT(*)` has no arguments and star=True. `COUNT(DISTINCT x)` is
+    for continuous queries.
     """
 
     name: str
     args: tuple[Scalar, ...]
     attr: str | None = None
     star: bool = False
+    distinct: bool = False
     span: Span | None = _span()
 
 

@@ -14,7 +14,7 @@ from quercus.ir.span import Span
 NUMBERS = {"int64", "float64"}
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _STRING = {"string"}
-_FUNCTIONS = {
+FUNCTIONS = {
     "abs": NUMBERS,
     "round": NUMBERS,
     "floor": NUMBERS,
@@ -24,7 +24,7 @@ _FUNCTIONS = {
     "length": _STRING,
 }
 GROUP_FUNCTIONS = ("count", "first", "last", "sum", "avg", "min", "max")
-_NAMES = {
+KIND_NAMES = {
     "bool": "a boolean",
     "string": "a string",
     "int64": "a whole number",
@@ -57,7 +57,7 @@ class Typer:
         """An expression that must be true or false."""
         typed = self.scalar(e)
         if typed.type not in {"bool", "null"}:
-            self.fail("E202", f"{_NAMES[typed.type]} is no condition", e.span, "compare it with something")
+            self.fail("E202", f"{KIND_NAMES[typed.type]} is no condition", e.span, "compare it with something")
         return typed
 
     def scalar(self, e: s.Scalar) -> x.Expr:
@@ -67,7 +67,7 @@ class Typer:
             case s.Attr():
                 return self.column(e.var, e.name, e.span)
             case s.Var():
-                self.fail("E307", f"'{e.name}' alone is no value", e.span, f"write {e.name}.attribute")
+                return self.word(e)
             case s.Unary(op="not"):
                 return x.NotTrue(self.condition(e.value), span=e.span)
             case s.Unary():
@@ -92,6 +92,9 @@ class Typer:
             case s.SameAttr():
                 self.fail("E504", "[attr] stands alone", e.span, "write SEQ(A a, B b, [id])")
 
+    def word(self, e: s.Var) -> x.Expr:
+        self.fail("E307", f"'{e.name}' alone is no value", e.span, f"write {e.name}.attribute")
+
     def constant(self, e: s.Constant) -> x.Const:
         kinds: dict[type, x.Type] = {bool: "bool", int: "int64", float: "float64", str: "string", type(None): "null"}
         return x.Const(e.value, kinds[type(e.value)], span=e.span)
@@ -107,7 +110,7 @@ class Typer:
 
     def number(self, e: x.Expr, span: Span | None) -> None:
         if e.type not in NUMBERS | {"null"}:
-            self.fail("E201", f"{_NAMES[e.type]} in arithmetic", span, "arithmetic takes numbers")
+            self.fail("E201", f"{KIND_NAMES[e.type]} in arithmetic", span, "arithmetic takes numbers")
 
     def arithmetic(self, e: s.Binary) -> x.Expr:
         left, right = self.scalar(e.left), self.scalar(e.right)
@@ -133,7 +136,10 @@ class Typer:
         kinds = {left.type, right.type} - {"null"}
         if len(kinds) > 1 and not kinds <= NUMBERS:
             self.fail(
-                "E201", f"{_NAMES[left.type]} is compared with {_NAMES[right.type]}", span, "both sides need one type"
+                "E201",
+                f"{KIND_NAMES[left.type]} is compared with {KIND_NAMES[right.type]}",
+                span,
+                "both sides need one type",
             )
         if kinds == {"bool"} and op not in ("=", "<>"):
             self.fail("E201", f"booleans have no order for '{op}'", span, "use = or <>")
@@ -163,15 +169,15 @@ class Typer:
             return self.group_call(e)
         if e.name == "same":
             return self.same(e)
-        wants = _FUNCTIONS.get(e.name)
+        wants = FUNCTIONS.get(e.name)
         if wants is None:
-            hint = nearest(e.name, [*_FUNCTIONS, *GROUP_FUNCTIONS]) or "functions: " + " ".join(_FUNCTIONS)
+            hint = nearest(e.name, [*FUNCTIONS, *GROUP_FUNCTIONS]) or "functions: " + " ".join(FUNCTIONS)
             self.fail("E106", f"no function '{e.name}'", e.span, hint)
         if len(e.args) != 1 or e.attr or e.star:
             self.fail("E203", f"{e.name} takes one argument", e.span)
         value = self.scalar(e.args[0])
         if value.type not in wants | {"null"}:
-            self.fail("E203", f"{e.name} of {_NAMES[value.type]}", e.span, f"it takes {' or '.join(sorted(wants))}")
+            self.fail("E203", f"{e.name} of {KIND_NAMES[value.type]}", e.span, f"it takes {' or '.join(sorted(wants))}")
         result: x.Type = "int64" if e.name == "length" else value.type
         return x.Call(cast("Any", e.name), (value,), result, span=e.span)
 

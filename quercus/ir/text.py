@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
@@ -57,11 +58,14 @@ def column(var: str, attr: str) -> str:
     return f"{type_name(var)}.{name(attr)}"
 
 
-def scalar(e: x.Expr, unit: p.TimeUnit = "us") -> str:
-    """An expression as text; `unit` is that of timestamps."""
+def scalar(e: x.Expr, unit: p.TimeUnit = "us", named: Callable[[x.Column], str] | None = None) -> str:
+    """An expression as text; `unit` is that of timestamps, `named` how a column is written."""
+
+    def whole(c: x.Expr) -> str:
+        return scalar(c, unit, named)
 
     def inner(c: x.Expr) -> str:
-        text = scalar(c, unit)
+        text = whole(c)
         plain = isinstance(c, x.Column | x.Call | x.GroupCall | x.Same | x.Logic) or (
             isinstance(c, x.Const) and not text.startswith("-")
         )
@@ -71,23 +75,23 @@ def scalar(e: x.Expr, unit: p.TimeUnit = "us") -> str:
         case x.Const():
             return _constant(e, unit)
         case x.Column():
-            return column(e.var, e.attr)
+            return column(e.var, e.attr) if named is None else named(e)
         case x.Negative():
             return f"-{inner(e.value)}"
         case x.Arithmetic() | x.Compare():
             looser = isinstance(e, x.Compare) and isinstance(e.right, x.Const | x.Arithmetic)
-            return f"{inner(e.left)} {e.op} {scalar(e.right, unit) if looser else inner(e.right)}"
+            return f"{inner(e.left)} {e.op} {whole(e.right) if looser else inner(e.right)}"
         case x.Logic():
             return "(" + f" {e.op} ".join(inner(c) for c in e.items) + ")"
         case x.NotTrue():
             return f"not {inner(e.value)}"
         case x.InSet():
-            items = ", ".join(scalar(i, unit) for i in e.items)
+            items = ", ".join(whole(i) for i in e.items)
             return f"{inner(e.value)} {'not ' if e.negated else ''}in ({items})"
         case x.IsNull():
             return f"{inner(e.value)} is {'not ' if e.negated else ''}null"
         case x.Call():
-            return f"{e.name}({', '.join(scalar(a, unit) for a in e.args)})"
+            return f"{e.name}({', '.join(whole(a) for a in e.args)})"
         case x.GroupCall():
             if e.name in ("first", "last"):
                 return f"{e.name}({type_name(e.var)}).{name(e.attr or '')}"

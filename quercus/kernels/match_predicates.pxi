@@ -1,23 +1,6 @@
 # Predicates: small programs over nullable int64 and float64 values; only true passes.
 
 
-cdef bint holds(Machine* m, int pred) noexcept nogil:
-    cdef Pred* p = &m.preds[pred]
-    cdef Set* s
-    cdef Py_ssize_t i, kept
-    if p.over < 0:
-        return evaluate(m, p)
-    s = &m.sets[p.over]
-    kept = m.cur[s.slot]
-    for i in range(s.n):
-        m.cur[s.slot] = element(s, i)
-        if not evaluate(m, p):
-            m.cur[s.slot] = kept
-            return False
-    m.cur[s.slot] = kept
-    return True
-
-
 cdef bint compares(Machine* m, Pred* p) noexcept nogil:
     """Two columns compared: no stack needed."""
     cdef Col* c = &m.cols[p.col_a]

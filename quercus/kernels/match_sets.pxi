@@ -5,6 +5,23 @@
 # -1 - end say where they are.
 
 
+cdef bint holds(Machine* m, int pred) noexcept nogil:
+    cdef Pred* p = &m.preds[pred]
+    cdef Set* s
+    cdef Py_ssize_t i, kept
+    if p.over < 0:
+        return evaluate(m, p)
+    s = &m.sets[p.over]
+    kept = m.cur[s.slot]
+    for i in range(s.n):
+        m.cur[s.slot] = element(s, i)
+        if not evaluate(m, p):
+            m.cur[s.slot] = kept
+            return False
+    m.cur[s.slot] = kept
+    return True
+
+
 cdef int complete(Machine* m, Flat* f, Bounds* scope) noexcept nogil:
     cdef int i, j
     cdef Set* s

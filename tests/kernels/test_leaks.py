@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import quercus as qc
+from quercus.backends.local.windows import WindowStream, closed_windows
+from quercus.ir.window import PatternWindow
+from tests.windows.test_windows import case, events_of
 
 STATUS = Path("/proc/self/statm")
 TIMES = 2_000
@@ -80,6 +85,27 @@ def runs(shape: str) -> Iterator[Callable[[], object]]:
             plan.run(table, limits=qc.Limits(max_matches=1))
 
     return ((lambda p=p: act(p)) for p in plans(shape))
+
+
+def windows() -> Iterator[Callable[[], object]]:
+    """Pattern windows of all kinds, as runs and as streams, some stopped by a limit."""
+    made = [case(Random(seed)) for seed in range(40)]
+
+    def act(w: PatternWindow, rows: list[dict[str, Any]]) -> None:
+        given = events_of(rows)
+        for limits in (qc.Limits(), qc.Limits(max_matches=1)):
+            with suppress(qc.LimitExceeded):
+                len(closed_windows(w, given, limits).tuples)
+            with suppress(qc.LimitExceeded):
+                stream = WindowStream(w, given.schema, limits)
+                stream.push(given)
+                WindowStream.restore(stream.snapshot(), w, given.schema)
+
+    return ((lambda w=w, rows=rows: act(w, rows)) for w, rows in cycle(made))
+
+
+def test_windows_give_back_what_they_took() -> None:
+    assert grown(windows()) < ROOM
 
 
 def test_streams_give_back_what_they_took() -> None:

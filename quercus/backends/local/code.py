@@ -80,7 +80,7 @@ class Code:
         if not named:
             self._constant(constant(e) or x.Const(None, e.type))
             return
-        if len(named) == 1 and not x.has_group_call(e) and not isinstance(e, x.Same):
+        if self._is_column(e):
             (var,) = named
             self._load(e, seen[var], chosen.get(var, seen[var].slots[0] if seen[var].slots else -1))
             return
@@ -115,6 +115,10 @@ class Code:
                 self._group(e, seen)
             case _:
                 raise AssertionError(e)
+
+    def _is_column(self, e: x.Expr) -> bool:
+        """Computed beforehand, over the whole buffer of the one variable that it names."""
+        return len(x.variables(e)) == 1 and not x.has_group_call(e) and not isinstance(e, x.Same)
 
     def _both(
         self, left: x.Expr, right: x.Expr, seen: dict[str, Name], chosen: dict[str, int], *, float_too: bool = False

@@ -37,20 +37,8 @@ _NUMBER_TYPES = {"int64", "float64"}
 
 
 def wanted_columns(schema: Schema, columns: frozenset[str] | None = None) -> dict[str, Type]:
-    """The attributes to read, with their types; `columns` keeps only those it names.
-
-    Where event types declare one attribute as int64 and as float64, its column holds integers.
-    """
-    owners: Mapping[str, Mapping[str, Type]] = schema.per_type or {"": schema.common or {}}
-    found: dict[str, Type] = {}
-    for attributes in owners.values():
-        for name, kind in attributes.items():
-            if columns is not None and name not in columns:
-                continue
-            known = found.setdefault(name, kind)
-            if known != kind:  # numbers of two kinds: Schema lets nothing else through
-                found[name] = "int64"
-    return found
+    """The attributes to read, with their types; `columns` keeps only those it names."""
+    return {name: kind for name, kind in schema.columns().items() if columns is None or name in columns}
 
 
 @frozen

@@ -80,6 +80,15 @@ class Events:
         """The values of an attribute, `ts` and `type` included, at some positions."""
         return self._column(attr).take(self.input_rows(positions))
 
+    def column(self, attr: str) -> Values:
+        """All values of an attribute, in the order of the input."""
+        return self._column(attr)
+
+    def rows_of(self, attr: str, texts: Sequence[str]) -> list[Positions]:
+        """The rows of the input in which a string attribute is each of these texts, ascending."""
+        wanted = [t.encode("utf-8", "surrogatepass") for t in texts]
+        return _routed(self.table.column(self._name(attr)), wanted, self.threads)
+
     def key_codes(self, attrs: Sequence[str], positions: Positions, space: Hashable = None) -> Positions:
         """Codes from 0 up that are equal where the keys are; -1 where a part is null or NaN, which equals nothing.
 
@@ -161,7 +170,9 @@ class Events:
         return self._once(("column", name), lambda: from_arrow(self.table.column(name)))  # type: ignore[no-any-return]
 
     def _name(self, attr: str) -> str:
-        return self.schema.time if attr == "ts" else self.schema.type if attr == "type" else attr
+        if attr == "ts":
+            return self.schema.time
+        return self.schema.type if attr == "type" and self.schema.type else attr
 
     def _once(self, key: Hashable, make: Any) -> Any:
         if key not in self._cache:
@@ -185,9 +196,19 @@ class Events:
         return place
 
 
-def load(events: object, schema: Schema, columns: frozenset[str] | None = None, threads: int = 1) -> Events:
-    """The stream of anything that `plan.run` takes; of its attributes only `columns`, if given."""
-    table = as_table(events, schema, columns)
+def load(
+    events: object,
+    schema: Schema,
+    columns: frozenset[str] | None = None,
+    threads: int = 1,
+    *,
+    typed: bool = True,
+) -> Events:
+    """The stream of anything that `plan.run` takes; of its attributes only `columns`, if given.
+
+    `typed`: whether its events have a type; where they need none, a column of types is left where it is.
+    """
+    table = as_table(events, schema, columns, typed=typed)
     time = combined(table.column(schema.time))
     ts = raw(time.view(pa.int64()), np.int64)
     parts = ranges(len(ts), threads, SHARE)

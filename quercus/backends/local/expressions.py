@@ -289,7 +289,7 @@ def _product_overflows(a: Any, b: Any, wrapped: Any) -> Mask:
 def _call(name: str, v: Values) -> Values:
     match name:
         case "lower" | "upper":
-            return Values("string", _cased(v.data, name), v.valid)
+            return Values("string", cased(v.data, name), v.valid)
         case "length":
             return Values("int64", pc.utf8_length(v.data).fill_null(0).to_numpy().astype(np.int64), v.valid)
         case "abs" if v.kind == "int64":
@@ -309,7 +309,7 @@ def _call(name: str, v: Values) -> Values:
     raise AssertionError(name)
 
 
-def _cased(strings: pa.Array, name: str) -> pa.Array:
+def cased(strings: pa.Array, name: str) -> pa.Array:
     """Unicode's full mapping (ß becomes SS), which Arrow does not have; each distinct string once."""
     if pc.all(pc.string_is_ascii(strings)).as_py() is not False:
         return pc.ascii_lower(strings) if name == "lower" else pc.ascii_upper(strings)

@@ -78,7 +78,7 @@ class Read:
 def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source) -> Read:
     """The wanted columns of a file."""
     kind = format_of(path)
-    names = [schema.time, schema.type, *wanted]
+    names = [*schema.special, *wanted]
     with _explained(path, names, wanted, source):
         match kind:
             case "parquet":
@@ -88,9 +88,13 @@ def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source)
             case "arrow":
                 return _read_ipc(path, names)
             case "csv" | "tsv":
-                return _read_csv(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ",")
+                return _read_csv(path, names, _text_types(schema, wanted), "\t" if kind == "tsv" else ",")
             case _:
                 return Read(_read_json(path, schema, wanted), names, sparse=True)
+
+
+def _text_types(schema: Schema, wanted: Mapping[str, Type]) -> dict[str, Type]:
+    return {**wanted, schema.type: "string"} if schema.type else dict(wanted)
 
 
 def weight(path: Path, names: Collection[str]) -> int:
@@ -109,7 +113,7 @@ def weight(path: Path, names: Collection[str]) -> int:
 def read_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source) -> Iterator[Read]:
     """The wanted columns of a file, some rows at a time."""
     kind = format_of(path)
-    names = [schema.time, schema.type, *wanted]
+    names = [*schema.special, *wanted]
     with _explained(path, names, wanted, source):
         match kind:
             case "parquet":
@@ -120,7 +124,7 @@ def read_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], source: 
             case "arrow":
                 yield from _ipc_pieces(path, names)
             case "csv" | "tsv":
-                yield from _csv_pieces(path, names, {**wanted, schema.type: "string"}, "\t" if kind == "tsv" else ",")
+                yield from _csv_pieces(path, names, _text_types(schema, wanted), "\t" if kind == "tsv" else ",")
             case _:
                 for table in _json_pieces(path, schema, wanted):
                     yield Read(table, names, sparse=True)
@@ -263,7 +267,7 @@ def _csv_options(
 def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:
     """Times may be numbers or ISO 8601 text and types text or numbers: what fits first is taken."""
     if path.stat().st_size == 0:
-        return pa.table({n: pa.nulls(0) for n in (schema.time, schema.type, *wanted)})
+        return pa.table({n: pa.nulls(0) for n in (*schema.special, *wanted)})
     failed: Exception | None = None
     for explicit in _json_schemas(schema, wanted):
         options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
@@ -279,4 +283,5 @@ def _json_schemas(schema: Schema, wanted: Mapping[str, Type]) -> Iterator[Any]:
     attributes = [(n, _DECLARED.get(k, pa.string())) for n, k in wanted.items()]
     for time in (pa.string(), pa.int64()) if schema.time_is_timestamp else (pa.int64(), pa.string()):
         for type_ in (pa.string(), pa.int64()):
-            yield pa.schema([(schema.time, time), (schema.type, type_), *attributes])
+            special = zip(schema.special, (time, type_), strict=False)
+            yield pa.schema([*special, *attributes])

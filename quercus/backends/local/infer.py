@@ -12,11 +12,11 @@ from quercus.backends.local import files
 from quercus.errors import DataError, nearest
 
 
-def infer_columns(source: object, time: str, type_: str) -> dict[str, str]:
+def infer_columns(source: object, time: str, type_: str | None) -> dict[str, str]:
     """Attribute names and types, as `Schema` takes them; columns that no query could read are left out."""
     found = _arrow_schema(source)
     for needed, role in ((time, "time"), (type_, "type")):
-        if needed not in found.names:
+        if needed is not None and needed not in found.names:
             hint = nearest(needed, found.names) or "columns: " + ", ".join(found.names[:12])
             raise DataError(f"no {role} column '{needed}': {hint}", column=needed)
     kinds = {f.name: _kind(f.type, is_time=f.name == time) for f in found}

@@ -28,8 +28,8 @@ Wanted = Mapping[str, Type]
 LARGE = 2**28  # bytes
 
 
-def as_table(events: object, schema: Schema, columns: frozenset[str] | None = None) -> pa.Table:
-    """The time column, the type column and the schema's attributes (of these only `columns`, if given).
+def as_table(events: object, schema: Schema, columns: frozenset[str] | None = None, *, typed: bool = True) -> pa.Table:
+    """The time, the type (unless `typed` is False) and the schema's attributes (of these only `columns`, if given).
 
     >>> from quercus.schema import Schema
     >>> schema = Schema({"id": "int64"})
@@ -39,9 +39,10 @@ def as_table(events: object, schema: Schema, columns: frozenset[str] | None = No
     ['A', 'B', 'A']
     """
     wanted = wanted_columns(schema, columns)
-    if isinstance(events, Mapping) and _is_by_type(events, schema):
+    typed = typed and bool(schema.type)
+    if typed and isinstance(events, Mapping) and _is_by_type(events, schema):
         return _merged(events, schema, wanted)
-    return _one(events, schema, wanted, typed=True)
+    return _one(events, schema, wanted, typed=typed)
 
 
 def as_pieces(events: object, schema: Schema, columns: frozenset[str] | None = None) -> Iterator[pa.Table]:
@@ -70,20 +71,23 @@ def is_large(events: object, schema: Schema, columns: frozenset[str] | None = No
     """Whether events in files take so much memory that they are better read in pieces."""
     if not isinstance(events, str | Path):
         return False
-    names = {schema.time, schema.type, *wanted_columns(schema, columns)}
+    names = {*schema.special, *wanted_columns(schema, columns)}
     return sum(files.weight(path, names) for path in files.find(events)) > LARGE
 
 
-def _one(events: object, schema: Schema, wanted: Wanted, *, typed: bool, source: Source = WHOLE) -> pa.Table:
+def _one(
+    events: object, schema: Schema, wanted: Wanted, *, typed: bool, sparse: bool = False, source: Source = WHOLE
+) -> pa.Table:
+    """One input; `sparse`: an attribute that it lacks counts as nulls."""
     if isinstance(events, str | Path):
-        return _from_files(events, schema, wanted, typed=typed)
-    missing: Literal["error", "null"] = "error" if typed else "null"
+        return _from_files(events, schema, wanted, typed=typed, sparse=sparse)
+    missing: Literal["error", "null"] = "null" if sparse else "error"
     known: list[str] | None = None
     if isinstance(events, Mapping):
         known = [str(n) for n in events]
-        table = _from_columns(events, [schema.time, schema.type, *wanted], source)
+        table = _from_columns(events, [*schema.special, *wanted], source)
     elif _is_rows(events):
-        table, missing = _from_rows(cast("Sequence[Any]", events), [schema.time, schema.type, *wanted], source), "null"
+        table, missing = _from_rows(cast("Sequence[Any]", events), [*schema.special, *wanted], source), "null"
     else:
         table = _from_arrow(events)
     return conform(table, schema, wanted, missing=missing, source=source, typed=typed, known=known)
@@ -159,13 +163,13 @@ def _array(values: Any, name: str, source: Source) -> Any:
 # Several inputs -------------------------------------------------------------------------------------------------------
 
 
-def _from_files(where: str | Path, schema: Schema, wanted: Wanted, *, typed: bool) -> pa.Table:
+def _from_files(where: str | Path, schema: Schema, wanted: Wanted, *, typed: bool, sparse: bool) -> pa.Table:
     tables: list[pa.Table] = []
     rows = 0
     for path in files.find(where):
         source = Source(rows, f"'{path}'")
         read = files.read(path, schema, wanted, source)
-        missing: Literal["error", "null"] = "null" if read.sparse or not typed else "error"
+        missing: Literal["error", "null"] = "null" if read.sparse or sparse else "error"
         tables.append(
             conform(read.table, schema, wanted, missing=missing, source=source, typed=typed, known=read.names)
         )
@@ -222,7 +226,7 @@ def _merged(events: Mapping[Any, Any], schema: Schema, wanted: Wanted) -> pa.Tab
         given = given if isinstance(given, str | Path | Mapping | list | tuple) else _from_arrow(given)
         if isinstance(given, pa.Table) and schema.type in given.column_names:
             _require_type(given.column(schema.type), name, schema.type)
-        table = _one(given, schema, own, typed=False, source=Source(0, f"the table of type '{name}'"))
+        table = _one(given, schema, own, typed=False, sparse=True, source=Source(0, f"the table of type '{name}'"))
         for a in wanted:
             if a not in own:
                 table = table.append_column(a, pa.nulls(len(table), _null_type(wanted[a], schema)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,17 @@ from quercus.backends.local.fill import labels as places_of
 from quercus.backends.local.fill import table as table_of
 from quercus.backends.local.specs import Index, Program
 from quercus.backends.local.values import Values
-from quercus.kernels import match
 
 _NONE = np.empty(0, np.int64)
 _FEW = 64  # keys that are sooner looked up one by one
+
+
+class Labelled(Protocol):
+    """Who holds labels: a matcher of a stream, for one."""
+
+    def set_constants(self, const_i: Index, maps: list[Index], /) -> None: ...
+    def relabel(self, columns: list[int], moved: Index, const_i: Index, /) -> None: ...
+    def column(self, number: int, /) -> Index: ...
 
 
 class Labels:
@@ -34,7 +41,7 @@ class Labels:
     def __len__(self) -> int:
         return len(self.known) if self.ordered else len(self.numbers)
 
-    def begin(self, matcher: match.StreamMatcher) -> None:
+    def begin(self, matcher: Labelled) -> None:
         """The constants of the conditions."""
         texts = [s for _, s in self.program.texts]
         if not texts and not self.columns:
@@ -42,7 +49,7 @@ class Labels:
         self._learn(pa.array(texts, pa.large_string()), matcher)
         matcher.set_constants(*self._constants())
 
-    def of(self, arrays: list[Any], matcher: match.StreamMatcher) -> list[Index]:
+    def of(self, arrays: list[Any], matcher: Labelled) -> list[Index]:
         """The labels of some arrays of strings; -1 for null."""
         if not arrays:
             return []
@@ -56,7 +63,7 @@ class Labels:
         """The strings of all labels."""
         return list(self.known.to_pylist() if self.ordered else self.numbers)
 
-    def forget(self, matcher: match.StreamMatcher) -> None:
+    def forget(self, matcher: Labelled) -> None:
         """Keep the strings of kept events and of conditions only."""
         used = np.unique(np.concatenate([matcher.column(c) for c in self.columns])) if self.columns else _NONE
         texts = [s for _, s in self.program.texts]
@@ -81,7 +88,7 @@ class Labels:
         found = [numbers.setdefault(s, len(numbers)) for s in encoded.dictionary.to_pylist()]
         return np.asarray(np.array([*found, -1], np.int64)[encoded.indices.fill_null(-1).to_numpy()])
 
-    def _learn(self, array: Any, matcher: match.StreamMatcher) -> None:
+    def _learn(self, array: Any, matcher: Labelled) -> None:
         if not self.ordered:
             self._equal(array)
             return
@@ -120,6 +127,11 @@ class Keys:
             for i in np.flatnonzero(found < 0):
                 found[i] = self._new(None)
         return np.ascontiguousarray(found)
+
+    def find(self, parts: list[Values]) -> Index:
+        """The segment of each event that has one; -1 where a part is null, -2 where the key is new: it stays so."""
+        codes, keys = _codes(parts)
+        return np.array([*(self.segments.get(k, -2) for k in keys), -1], np.int64)[codes]
 
     def keep(self) -> None:
         """The batch at hand is taken."""
