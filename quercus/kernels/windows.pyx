@@ -26,7 +26,12 @@ cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
 
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+
+
 DEF STACK = 48
+DEF AHEAD = 12      # steps for which memory is fetched beforehand
 
 # What a run answers when it cannot go on.
 OK, STOPPED, TOO_MANY, TOO_LONG, NO_MEMORY, TOO_MUCH_STATE = 0, -1, -2, -3, -5, -6
@@ -265,6 +270,10 @@ cdef class Windows:
         cdef bint tied = ends.shape[0] > 0
         for s in range(n):
             i, code, home, f = steps[s], codes[s], homes[s], flags[s]
+            if s + 2 * AHEAD < n and codes[s + 2 * AHEAD] >= 0:
+                prefetch(&self.g[codes[s + 2 * AHEAD]])
+            if s + AHEAD < n and codes[s + AHEAD] >= 0 and self.g[codes[s + AHEAD]].head >= 0:
+                prefetch(&self.w[self.g[codes[s + AHEAD]].head])
             if parts > 1:
                 if code >= 0 and code % parts != part:
                     code = -2
