@@ -7,7 +7,7 @@ order they stand from the first event on: what one more event at the end is list
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,7 @@ class Held(ABC):
 
     def __init__(self) -> None:
         self._columns: dict[int, Column] = {}
+        self._once: dict[Hashable, Column] = {}
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -61,6 +62,12 @@ class Held(ABC):
         if place not in self._columns:
             self._columns[place] = self._column(place)
         return self._columns[place]
+
+    def once(self, key: Hashable, make: Callable[[], Column]) -> Column:
+        """What is found out of all matches, for all who are computed from them."""
+        if key not in self._once:
+            self._once[key] = make()
+        return self._once[key]
 
     @property
     def bytes(self) -> int:

@@ -33,12 +33,14 @@ class Edge:
     of: Bound | None = None
     forbidden: Lane | None = None
 
-    def values(self, lane: Lane, column: Column) -> tuple[Small, Column]:
+    def values(self, lane: Lane, source: Held) -> tuple[Small, Column]:
         """A table of places in a lane, and where in it each match has its own."""
+        column = source.column(self.place)
         if self.near is None:
-            if lane.starts is None and lane.is_few(column):
-                return lane.before_at(self.bound, column), np.arange(len(column))
-            return lane.before(self.bound), column
+            if lane.starts is not None or not lane.is_few(column):
+                return lane.before(self.bound), column
+            bounds = source.once((self.bound, self.place), lambda: lane.lanes.bound_at(self.bound, column))
+            return lane.before_bounds(bounds), np.arange(len(column))
         if lane.is_few(column):
             return self._near(lane, column), np.arange(len(column))
         everything = np.arange(len(lane.lanes.stream))
@@ -83,14 +85,14 @@ class Inserted(Held):
     def _ranges(self, source: Held) -> tuple[Small, Small, int]:
         low, high, *others = self.edges
         lo, hi = small(len(source)), small(len(source))
-        low_table, low_at = low.values(self.lane, source.column(low.place))
-        high_table, high_at = high.values(self.lane, source.column(high.place))
+        low_table, low_at = low.values(self.lane, source)
+        high_table, high_at = high.values(self.lane, source)
         if low_at.dtype != high_at.dtype:
             low_at, high_at = low_at.astype(np.int64), high_at.astype(np.int64)
         total = reuse.spans(low_table, low_at, high_table, high_at, lo, hi)
         for e in others:
             clip = reuse.clip_low if e.side == "low" else reuse.clip_high
-            total = clip(*e.values(self.lane, source.column(e.place)), lo, hi)
+            total = clip(*e.values(self.lane, source), lo, hi)
         return lo, hi, total
 
     # listing

@@ -25,7 +25,7 @@ from quercus.kernels import group, reuse
 
 T = TypeVar("T")
 Index = NDArray[np.int64]
-FEW = 8  # a table is made where there is a match for so many events; else each match is searched for
+FEW = 50  # a table is made where there is a match for so many events; else each match is searched for
 
 
 @frozen
@@ -171,7 +171,11 @@ class Lane:
         """The same of some positions."""
         if self.starts is not None or b in self._tables or not self.is_few(positions):
             return self.before(b)[positions]
-        return np.searchsorted(self.at, self.lanes.bound_at(b, positions)).astype(np.int32)
+        return self.before_bounds(self.lanes.bound_at(b, positions))
+
+    def before_bounds(self, bounds: Column) -> Small:
+        """The place of the first event that does not lie before each of some bounds; of all keys together."""
+        return np.searchsorted(self.at, bounds).astype(np.int32)
 
     def ends(self, low: Bound, low_at: Column, high: Bound, high_at: Column) -> tuple[Small, Column, Small, Column]:
         """The range of each match between two bounds: a table of where it begins, and where in it; then of its end."""
