@@ -86,6 +86,19 @@ def joined(df: DataFrame, window: int) -> DataFrame:
     """)
 
 
+def joined_plainly(df: DataFrame, window: int) -> DataFrame:
+    """W1 as one writes it first: joins on times alone, which Spark runs as nested loops."""
+    df.createOrReplaceTempView("events")
+    return df.sparkSession.sql(f"""
+        WITH a AS (SELECT ts FROM events WHERE type = 'T0'),
+             b AS (SELECT ts FROM events WHERE type = 'T1'),
+             c AS (SELECT ts FROM events WHERE type = 'T2')
+        SELECT a.ts AS first, b.ts AS middle, c.ts AS last
+        FROM a JOIN b ON b.ts > a.ts AND b.ts <= a.ts + {window}
+               JOIN c ON c.ts > b.ts AND c.ts <= a.ts + {window}
+    """)
+
+
 def joined_by_time(df: DataFrame, window: int) -> DataFrame:
     """W1 the same way. Conditions on time alone would compare all pairs; so time is cut into buckets of a window's
     length, and each event is joined with those of its own bucket and of the next."""
