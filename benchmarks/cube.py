@@ -16,6 +16,7 @@ import gc
 import json
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,23 @@ def trades(n: int, rate: int, shares: Mapping[str, float], seed: int = 20110612)
     ts = np.sort(r.integers(0, n * 1_000_000 // rate, n))
     types = pa.DictionaryArray.from_arrays(r.choice(len(names), n, p=weights / weights.sum()).astype(np.int8), names)
     return pa.table({"ts": ts, "type": types.cast(pa.string()), "price": np.round(20 + r.random(n) * 60, 2)})
+
+
+ROLES = {"AAPL": "DELL", "GOOG": "INTC", "AMZN": "QQQ", "ORLY": "FCF", "CBRL": "ROM", "DRIV": "EFC"}
+
+
+def bars_of(paths: list[Path]) -> pa.Table:
+    """One-minute bars, a line each: ticker, YYYYMMDDhhmm, open, high, low, close, volume.
+
+    Tickers get the names that the workloads have, and a minute is a sixtieth of a second: within 1 s means an hour.
+    """
+    lines = [line.split(",") for path in paths for line in path.read_text().split()]
+    rows = sorted(
+        (int((datetime.strptime(at, "%Y%m%d%H%M") - datetime(1970, 1, 1)).total_seconds()), ROLES.get(t, t), close)
+        for t, at, _, _, _, close, _ in lines
+    )
+    ts, types, prices = zip(*rows, strict=True)
+    return pa.table({"ts": [t * 1_000_000 // 3600 for t in ts], "type": types, "price": [float(p) for p in prices]})
 
 
 # The workloads --------------------------------------------------------------------------------------------------------
@@ -177,12 +195,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", type=int, nargs="*", default=list(PATTERNS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--bars", type=Path, nargs="*", help="files of one-minute bars, instead of made-up trades")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--charts", type=Path, help="a folder for charts")
     asked = parser.parse_args()
-    found = {n: run(n, trades(*SIZES[n]), asked.rounds) for n in asked.workloads}
+    given = bars_of(asked.bars) if asked.bars else None
+    found = {n: run(n, trades(*SIZES[n]) if given is None else given, asked.rounds) for n in asked.workloads}
     for n, one in found.items():
         show(f"workload {n}", one)
+    if given is not None:
+        return
     chase, large = chase_itself(20), hundred(max(asked.rounds // 2, 1))
     print(f"Chase for 50 queries: {chase * 1e3:.1f} ms")
     print(

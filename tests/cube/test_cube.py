@@ -247,7 +247,7 @@ def test_a_new_query_is_run_with_the_others() -> None:
 def test_random_workloads_return_what_they_return_alone(share: str) -> None:
     reused = 0
     for seed in range(40):
-        w = workload(seed, size=2 + seed % 6, length=14)
+        w = workload(seed, size=2 + seed % 11, length=14)
         cube = qc.cube(w.queries, w.schema(), share=share)  # type: ignore[arg-type]
         result = cube.run(w.events)
         reused += sum(c.source is not None for c in result.ordering.cuboids)

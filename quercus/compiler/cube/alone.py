@@ -161,9 +161,9 @@ class _Prepared:
         if place == 0:
             each = c.open
         elif place == self.n - 1 and self.is_free(i) and not refused and not self.limited:
-            each = c.pair * (place + 1) / 2
+            each = own.single if self.between[last] else c.pair * (place + 1) / 2
         elif place == self.n - 2 and self.is_free(i) and self.is_free(last) and not self.limited:
-            each = own.step if self.between[last] else c.open  # a negation: many lead nowhere
+            each = c.open
         else:
             each = c.follow + c.test * len(here) if here else own.step
             found = c.emit * (place + 1) if place == self.n - 1 else 0.0

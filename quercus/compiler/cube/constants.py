@@ -19,7 +19,7 @@ class CubeConstants:
     insert: float = 1.1  # ... for which the range of one more component is found
     result: float = 0.5  # a match with one more component
     trying: float = 5.0  # a candidate for one more component that conditions test
-    behind: float = 5.0  # ... as its last one: results are listed in another order
+    behind: float = 0.5  # ... as its last one: results are listed in another order
     reorder: float = 11.0  # a match of the source, where its last event changes: results are ordered by it
     project: float = 9.0  # a match without some of its components, once
     merge: float = 14.0  # a match in order with those of a delta
@@ -30,6 +30,7 @@ class CubeConstants:
     # a query alone, or a delta: beside what the planner's constants say
     start: float = 450000.0  # the engine begins
     step: float = 2.4  # an event is bound along a pointer
+    single: float = 17.0  # ... as the last one, where a negation lies in between: no range goes out as a whole
     write: float = 1.0  # an event of a result
     total: float = 20.0  # an event of a leaf, where matches are totalled without listing them
 
