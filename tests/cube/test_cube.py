@@ -257,6 +257,21 @@ def test_random_workloads_return_what_they_return_alone(share: str) -> None:
     assert (reused > 30) == (share != "independent")
 
 
+def test_what_adds_nothing_costs_nothing() -> None:
+    """Where all events of a concept are of one type, the concept's query is that of the type."""
+    schema = qc.Schema({}, hierarchy={"X": ["A", "B"]})
+    queries = {"wide": "PATTERN SEQ(X x, C c) WITHIN 100", "fine": "PATTERN SEQ(A x, C c) WITHIN 100"}
+    for other, source in (("A", "fine"), ("B", None)):
+        cube = qc.cube(queries, schema)
+        types = [t for _ in range(1000) for t in ("A", "C", other, "C")]
+        found = cube.run({"ts": list(range(4000)), "type": types})
+        assert cube.cuboid("wide").source == source
+        assert (
+            found["wide"].rows()
+            == qc.compile(queries["wide"], schema).run({"ts": list(range(4000)), "type": types}).rows()
+        )
+
+
 def test_backends_that_cannot_run_cubes_are_refused() -> None:
     with pytest.raises(qc.QueryError) as caught:
         figure_1().run(EVENTS, backend="other")

@@ -14,6 +14,8 @@ from pyspark.sql import functions as f
 
 import quercus as qc
 from quercus.backends.spark import explain, metrics, run
+from quercus.backends.spark.sharing import Options, share_out
+from quercus.backends.spark.task import PLACE
 from quercus.errors import DataError, QueryError
 from tests.spark.bags import ORDER, frame, same
 
@@ -371,3 +373,16 @@ def test_limits_hold_for_each_task(df: Any) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 500 ms", SCHEMA)
     with pytest.raises(Exception, match="more matches of"):
         plan.run(df, limits=qc.Limits(max_matches=10)).collect()
+
+
+def test_slices_of_skewed_time_follow_its_quantiles(spark: SparkSession) -> None:
+    """Most events come at the end: slices of equal length would leave nearly all of them to one worker."""
+    events = pa.table({"ts": [round(10_000 * (i / 600) ** 0.2) for i in range(600)], "type": list("ABC") * 200})
+    schema = qc.Schema({})
+    plan = qc.compile("PATTERN SEQ(A a, B b, !C c) WITHIN 20", schema)
+    df = spark.createDataFrame(events).repartition(3)
+    assert same(plan, df, events, slices=4) > 50
+    shared = share_out(plan, df, Options(slices=4))
+    sizes = [r["count"] for r in shared.events.groupBy(PLACE).count().collect()]
+    assert len(sizes) == 4
+    assert max(sizes) < 300

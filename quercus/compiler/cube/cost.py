@@ -38,6 +38,8 @@ class PricedStep:
         """Nanoseconds, and the results after it."""
         if not before and not self.deltas:
             return 0.0, 0.0
+        if self.adds_nothing(rates):
+            return self.act + sum(d.cost(rates) for d in self.deltas), before
         rows = before if self.after is None else self.after.rows(rates)
         if not self.grows:
             rows = min(rows, before)
@@ -47,6 +49,10 @@ class PricedStep:
         for d in self.deltas:
             work += d.cost(rates)
         return work, rows
+
+    def adds_nothing(self, rates: Rates) -> bool:
+        """Whether deltas have no events to be made of: then results stay as they are."""
+        return bool(self.deltas) and not any(d.alone.rows(rates) for d in self.deltas)
 
 
 @frozen(eq=False)
@@ -69,7 +75,8 @@ class PricedWay:
     def cost(self, source: float, rates: Rates, most: float = inf) -> float:
         """Nanoseconds; infinitely many, if they would be more than `most`."""
         work, rows = _followed(self.steps, source, rates, most)
-        work += rows * self.write
+        if not all(step.adds_nothing(rates) for step in self.steps):  # else they are the source's own
+            work += rows * self.write
         return work if work <= most else inf
 
 
