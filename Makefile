@@ -1,4 +1,4 @@
-# make demo | test | test-slow | lint | types | build | bench | bench-spark | clean
+# make demo | test | test-slow | lint | types | docs | build | bench | bench-spark | bench-compare | clean
 #
 # Everything runs in .venv, made on first use from PYTHON.  Stamp files remember what is done, so that a second
 # run repeats nothing; the kernels are rebuilt when a .pyx, a .pxd, a .pxi, a .h or setup.py is newer than they are.
@@ -28,16 +28,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow lint types unit unit-spark unit-checked java build bench bench-spark clean
+.PHONY: demo test test-slow lint types docs unit unit-spark unit-browser unit-checked java browser build bench bench-spark bench-compare clean
 
 demo: build
-	$(PY) examples/hospital.py
+	$(PY) -m quercus demo -o build/plan.svg
 
-test: lint types unit unit-spark unit-checked
+test: lint types docs unit unit-spark unit-browser unit-checked
 	@echo "make test: all passed"
 
 test-slow: build java
-	$(PY) -m pytest -n $(WORKERS) -m slow --ignore tests/spark
+	$(PY) -m pytest -n $(WORKERS) -m slow --ignore tests/spark --ignore tests/browser
 	$(PY) -m pytest -m slow tests/spark
 
 lint: $(VENV)/.installed
@@ -47,12 +47,20 @@ lint: $(VENV)/.installed
 types: $(VENV)/.spark
 	$(PY) -m mypy --strict
 
+# The documents as a site; a link that leads nowhere is an error.
+docs: build $(VENV)/.docs
+	$(PY) -m sphinx -q -W --keep-going -b html docs build/docs
+
 unit: build
-	$(PY) -m pytest -n $(WORKERS) --ignore tests/spark
+	$(PY) -m pytest -n $(WORKERS) --ignore tests/spark --ignore tests/browser
 
 # One process: Spark itself uses the cores.
 unit-spark: build java
 	$(PY) -m pytest tests/spark
+
+# One process, one Chromium; where there is none, and none can be installed, these tests are skipped and say so.
+unit-browser: build browser
+	$(PY) -m pytest tests/browser -rs
 
 # The same kernel tests where an index out of range is an error, not a wrong answer.
 unit-checked: build $(CHECKED)/.built
@@ -60,11 +68,14 @@ unit-checked: build $(CHECKED)/.built
 
 build: build/.kernels
 
+# Everything that the documents say of speed, but for Spark: results as JSON in benchmarks/results, tables and pictures.
 bench: build $(VENV)/.bench
 	$(PY) -m pytest benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-only
-	$(PY) -m benchmarks.table
-	$(PY) -m benchmarks.adaptive
-	$(PY) -m benchmarks.windows
+	$(PY) -m benchmarks.all
+
+# Against a folder of results that was saved before: make bench-compare SAVED=folder
+bench-compare: $(VENV)/.bench
+	$(PY) -m benchmarks.compare $(SAVED)
 
 bench-spark: build java
 	$(PY) -m benchmarks.spark
@@ -88,15 +99,19 @@ $(PY):
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(PY)
-	$(PY) -m pip install --quiet --editable '.[dev,viz]'
+	QUERCUS_LATER=1 $(PY) -m pip install --quiet --editable '.[dev,viz]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.installed
-	$(PY) -m pip install --quiet --editable '.[bench]'
+	QUERCUS_LATER=1 $(PY) -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.installed
+	QUERCUS_LATER=1 $(PY) -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.spark: pyproject.toml $(VENV)/.installed
-	$(PY) -m pip install --quiet --editable '.[spark]'
+	QUERCUS_LATER=1 $(PY) -m pip install --quiet --editable '.[spark,java]'
 	@touch $@
 
 # Spark runs on Java 17 or newer. Where there is none, it is installed if we may; otherwise the error names the ways out.
@@ -115,13 +130,21 @@ java: $(VENV)/.spark
 	        || apt-get install -qq --yes --no-install-recommends openjdk-21-jre-headless; \
 	fi
 
+# Reports and the studio are tested in Debian's Chromium, driven by its chromedriver.
+browser:
+	@if ! { command -v chromium && command -v chromedriver; } >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "no Chromium: installing one with apt-get"; \
+	    { apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium chromium-driver fonts-dejavu-core; } \
+	        || echo "Chromium could not be installed: its tests are skipped"; \
+	fi
+
 # A new setup.py may mean new directives, which Cython does not see in its own files' dates.
 build/.kernels: $(SOURCES) $(VENV)/.installed
 	$(if $(filter setup.py,$?),rm -rf build/cython)
-	$(PY) setup.py --quiet build_ext --inplace
+	$(PY) setup.py --quiet build_ext --inplace --parallel $(WORKERS)
 	@mkdir -p $(@D) && touch $@
 
 $(CHECKED)/.built: $(SOURCES) $(VENV)/.installed
 	rm -rf $(CHECKED) $(if $(filter setup.py,$?),build/cython-checked build/temp-checked)
-	QUERCUS_CHECKED=1 $(PY) setup.py --quiet build_ext --build-lib $(CHECKED) --build-temp build/temp-checked
+	QUERCUS_CHECKED=1 $(PY) setup.py --quiet build_ext --parallel $(WORKERS) --build-lib $(CHECKED) --build-temp build/temp-checked
 	@touch $@

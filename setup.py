@@ -2,6 +2,7 @@
 
 QUERCUS_CHECKED=1   bounds, index and overflow checks, -O1; intermediate files apart from the ordinary build's
 QUERCUS_NATIVE=1    tune for this machine's processor; the result may not run on another
+QUERCUS_LATER=1     no kernels: the Makefile installs the package first and builds them in place afterwards, once
 """
 
 import os
@@ -13,6 +14,7 @@ from setuptools import Extension, setup
 
 CHECKED = os.environ.get("QUERCUS_CHECKED") == "1"
 NATIVE = os.environ.get("QUERCUS_NATIVE") == "1"
+LATER = os.environ.get("QUERCUS_LATER") == "1"
 
 DIRECTIVES = {
     "language_level": 3,
@@ -45,10 +47,14 @@ def kernel(source: Path) -> Extension:
     )
 
 
-setup(
-    ext_modules=cythonize(
+def kernels() -> list[Extension]:
+    return cythonize(
         [kernel(source) for source in sorted(Path("quercus/kernels").glob("*.pyx"))],
         build_dir="build/cython-checked" if CHECKED else "build/cython",
         compiler_directives=DIRECTIVES,
-    ),
-)
+        nthreads=os.cpu_count() or 1,
+    )
+
+
+if __name__ == "__main__":  # cythonize starts processes, which may import this file again
+    setup(ext_modules=[] if LATER else kernels())

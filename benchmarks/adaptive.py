@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import quercus as qc
+from benchmarks import record
 from quercus.backends.local.adaptive import shown
 from quercus.backends.local.orders import Order, normal
 from quercus.backends.local.stream import Stream
@@ -138,12 +139,16 @@ def main() -> None:
     for name in least[0]:
         print(f"{name:18} {least[0][name]:8.3f} s {least[1][name]:8.3f} s")
     print(f"{'adaptive':18} {own[0]:8.3f} s {own[1]:8.3f} s\n\n{told}")
+    ratios = {}
     for i, which in enumerate(("first", "second")):
         best, worst = min(least[i].values()), max(least[i].values())
+        ratios[f"{which} half: over the best order"] = record.Ratio(own[i] / best, NEAR, less=True)
+        ratios[f"{which} half: the worst order over it"] = record.Ratio(worst / own[i], FAR)
         print(
             f"{which} half: {own[i] / best:.2f} times the best (at most {NEAR}), "
             f"the worst is {worst / own[i]:.1f} times as slow (at least {FAR})"
         )
+    record.record("adaptive", {"orders": least, "adaptive": own}, ratios)
 
 
 if __name__ == "__main__":

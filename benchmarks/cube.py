@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -25,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 import quercus as qc
+from benchmarks import record
 from benchmarks.plot import bars
 from quercus.ir.workload import Strategy
 
@@ -196,7 +196,6 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, nargs="*", default=list(PATTERNS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--bars", type=Path, nargs="*", help="files of one-minute bars, instead of made-up trades")
-    parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--charts", type=Path, help="a folder for charts")
     asked = parser.parse_args()
     given = bars_of(asked.bars) if asked.bars else None
@@ -205,16 +204,34 @@ def main() -> None:
         show(f"workload {n}", one)
     if given is not None:
         return
+    if asked.workloads != list(PATTERNS):
+        return
     chase, large = chase_itself(20), hundred(max(asked.rounds // 2, 1))
     print(f"Chase for 50 queries: {chase * 1e3:.1f} ms")
     print(
         f"100 queries over 1,000,000 events, {large['matches']:,.0f} matches: {large['cube'] * 1e3:.0f} ms, "
         f"{large['cube'] / large['dearest']:.1f} times the most expensive alone, one by one {large['all'] * 1e3:.0f} ms"
     )
-    if asked.json is not None:
-        asked.json.write_text(json.dumps({"workloads": found, "chase": chase, "hundred": large}, indent=1))
+    record.record("cube", {"workloads": found, "chase": chase, "hundred": large}, ratios(found, chase, large))
     if asked.charts is not None:
         draw(found, asked.charts)
+
+
+def ratios(found: Mapping[int, dict[str, Any]], chase: float, large: Mapping[str, float]) -> dict[str, record.Ratio]:
+    """What a later run is compared with."""
+    out = {}
+    for n, one in found.items():
+        seconds = one["seconds"]
+        others = [seconds[s] for s in STRATEGIES if s != "chase"]
+        for place, what in enumerate(("found", "listed")):
+            own = seconds["chase"][place]
+            over = seconds["independent"][place] / own
+            out[f"workload {n}: over independent, {what}"] = record.Ratio(over, 4 if n == 3 else None)
+            best = own / min(other[place] for other in others)
+            out[f"workload {n}: over the best other, {what}"] = record.Ratio(best, 1.05, less=True)
+    out["Chase for 50 queries, ms"] = record.Ratio(chase * 1e3, 20, less=True)
+    out["100 queries over the dearest"] = record.Ratio(large["cube"] / large["dearest"], 10, less=True)
+    return out
 
 
 def draw(found: Mapping[int, dict[str, Any]], folder: Path) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import quercus as qc
+from benchmarks import record
 from benchmarks.spark_data import write
 from benchmarks.spark_jobs import (
     SCHEMA,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVENTS, KEYS = 10_000_000, 10_000
+TASKS = 2  # of a stream's batch: as many as there are cores, as docs/spark-streaming.md says
 EMPTY, BY_HAND, CORES, JOINS, STREAM = 1.3, 3.0, 1.6, 10.0, 150_000  # what is asked for
 
 
@@ -93,7 +95,7 @@ def joins(spark: SparkSession, folder: Path, events: int, rounds: int) -> dict[s
     ):
         plan = qc.compile(query, SCHEMA)
         summed(plan.run(df))
-        for _ in range(rounds):
+        for _ in range(3 * rounds):  # short jobs: the JVM compiles for some time, on both sides
             clock.time(name, lambda: answers.update({name: summed(plan.run(df))}))  # noqa: B023  runs at once
             clock.time(f"{name} joins", lambda: answers.update({f"{name} joins": summed(by_join())}))  # noqa: B023
         assert answers[name] == answers[f"{name} joins"], answers
@@ -152,8 +154,9 @@ def part(name: str, folder: Path, master: str, *arguments: str) -> dict[str, Any
 def run_part(given: argparse.Namespace) -> None:
     if given.processor is not None:
         os.sched_setaffinity(0, {given.processor})  # of the JVM and its workers too
+    tasks = TASKS if given.part == "streamed" else 8
     spark = session(
-        given.master, app=given.part, config={"spark.sql.shuffle.partitions": 8, "spark.driver.memory": "3g"}
+        given.master, app=given.part, config={"spark.sql.shuffle.partitions": tasks, "spark.driver.memory": "3g"}
     )
     try:
         if given.part == "streamed":
@@ -230,7 +233,7 @@ def show_joins(found: dict[str, Any], events: int) -> Iterator[str]:
 
 
 def show_streams(found: list[dict[str, Any]], events: int) -> Iterator[str]:
-    yield f"\nStream: W2-like, {events:,} events in files, {KEYS:,} keys, 2 cores"
+    yield f"\nStream: W2-like, {events:,} events in files, {KEYS:,} keys, 2 cores, {TASKS} tasks a batch"
     yield "groups  rows/batch    rows/s  state bytes   matches  late  whole s"
     for f in found:
         yield (
@@ -265,9 +268,18 @@ def everything(given: argparse.Namespace, folder: Path) -> None:
     wanted = [given.only] if given.only else ["keyed", "unkeyed", "joins", "streams"]
     versions = f"Python {sys.version.split()[0]}, pyarrow {pa.__version__}"
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {versions}; best of {rounds} rounds", flush=True)
+
+    def keep(name: str, figures: Any, ratios: dict[str, record.Ratio]) -> None:
+        if not given.quick:
+            record.record(f"spark-{name}", figures, ratios)
+
     if "keyed" in wanted:
         found = part("keyed", folder, "local[2]", "--events", str(events), "--rounds", rounds)
         print("\n".join(show_keyed(found, events)), flush=True)
+        wall = {name: t["wall"] for name, t in found["times"].items()}
+        own = wall["engine"]
+        ratios = {"over the empty kernel": record.Ratio(own / wall["empty"], EMPTY, less=True)}
+        keep("keyed", found, {**ratios, "applyInPandas over it": record.Ratio(wall["applyInPandas"] / own, BY_HAND)})
     if "unkeyed" in wanted:
         many = ["--events", str(events), "--rounds", rounds]
         both = {
@@ -278,16 +290,26 @@ def everything(given: argparse.Namespace, folder: Path) -> None:
             "two cores": part("unkeyed", folder, "local[2]", *many),
         }
         print("\n".join(show_unkeyed(both, events)), flush=True)
+        wall = {name: f["times"]["engine"]["wall"] for name, f in both.items()}
+        two = wall.pop("two cores")
+        keep("unkeyed", both, {f"two cores over {name}": record.Ratio(t / two, CORES) for name, t in wall.items()})
     if "joins" in wanted:
         found = part("joins", folder, "local[2]", "--events", str(events // 10), "--rounds", rounds)
         print("\n".join(show_joins(found, events // 10)), flush=True)
+        wall = {name: t["wall"] for name, t in found["times"].items()}
+        over = {name: wall[name] / wall[name[:2]] for name in ("W2 joins", "W1 joins", "W1 plain joins")}
+        keep("joins", found, {f"{name} over it": record.Ratio(r, JOINS) for name, r in over.items()})
     if "streams" in wanted:
         many = ["--events", str(3 * events // 10)]
+        kept = []
         for files in (12, 6):  # smaller and larger batches: Spark's own time for each is the same
             sized = [*many, "--files", str(files)]
             rows = [part("streamed", folder, "local[2]", *sized, "--groups", str(g)) for g in (2, 8, 32)]
             assert len({r["matches"] for r in rows}) == 1, rows
             print("\n".join(show_streams(rows, 3 * events // 10)), flush=True)
+            kept += rows
+        rates = {f"{r['groups']} groups, {r['rows']:,.0f} rows a batch: rows/s": r["rate"] for r in kept}
+        keep("streams", kept, {name: record.Ratio(rate, STREAM) for name, rate in rates.items()})
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ The peers start from their own format. Every result is checked: the number of ma
 from __future__ import annotations
 
 import argparse
-import json
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import aggregates, growth, measure, negations, peers, sifting, streaming, threaded
-from benchmarks.streams import FOLDER, stream
+from benchmarks import aggregates, growth, measure, negations, peers, record, sifting, streaming, threaded
+from benchmarks.streams import stream
 from benchmarks.workloads import WORKLOADS, Workload
 from quercus.plan import Plan
 from quercus.result import Matches
@@ -179,8 +178,20 @@ def main() -> None:
         "aggregates": counted,
         "small": small,
     }
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    if not given.quick:
+        record.record("engine", results, ratios(results))
+
+
+def ratios(results: dict[str, Any]) -> dict[str, record.Ratio]:
+    """What a later run is compared with. CPU time: on a busy machine it says most."""
+    found = {
+        f"{e['workload']} over the better of DuckDB and Polars": record.Ratio(e["cpu_ratio"], e["target"])
+        for e in results["workloads"]
+    }
+    found["W6 over DuckDB"] = record.Ratio(results["aggregates"]["W6"]["times"], 500)
+    live = results["streams"]["beside a run"]
+    found["W1 streamed over a run"] = record.Ratio(live["cpu_ratio"], live["target"], less=True)
+    return found
 
 
 if __name__ == "__main__":

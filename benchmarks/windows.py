@@ -4,6 +4,9 @@
 Algorithm 1 in Python looks at every open window for every tuple: it is run on the first tuples only, when few windows
 are open, and its time for all tuples is told as no less than that per tuple. A Python program that keeps windows by
 person in a dictionary is run whole. DuckDB starts from its own tables, in two forms, of which the best counts.
+
+Then the cost of a tuple by the number of open windows, for persons that are strings and such that are numbers; and what
+several windows over one stream cost together, beside one after the other.
 """
 
 from __future__ import annotations
@@ -17,22 +20,25 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import quercus as qc
-from benchmarks import measure
-from quercus.backends.local.events import load
-from quercus.backends.local.windows import WindowStream, closed_windows
+from benchmarks import measure, record
+from quercus.backends.local.events import Events, load
+from quercus.backends.local.windows import WindowStreams, closed_windows, several
 from quercus.ir import expr as x
-from quercus.ir.window import FIRST, HERE, PREV, PatternWindow
+from quercus.ir.window import FIRST, HERE, PREV, PatternWindow, conditions
 
 TUPLES, PERSONS, STRAIGHT = 1_000_000, 10_000, 8_000
 PLACES = ("Lab", "Home", "Office", "Cafe", "Gym", "Shop", "Park", "Bar", "School", "Room101")
 SCHEMA = qc.Schema({"person": "string", "location": "string", "heat": "float64"})
+NUMBERED = qc.Schema({"person": "int64", "location": "string", "heat": "float64"})
 PERSON, LOCATION = x.Column(HERE, "person", "string"), x.Column(HERE, "location", "string")
 SAME = x.Compare("=", PERSON, x.Column(FIRST, "person", "string"))
 OTHER = x.Compare("<>", PERSON, x.Column(FIRST, "person", "string"))
 HOTTER = x.Compare(">=", x.Column(HERE, "heat", "float64"), x.Column(PREV, "heat", "float64"))
 OPEN = (100, 1_000, 10_000, 100_000)
+WINDOWS = (1, 2, 4, 8)
 
 _LEAD = """
     SELECT person, later - ts AS duration
@@ -46,6 +52,13 @@ _ASOF = """
     ON l.person = e.person AND l.ts < e.ts
     WHERE e.location = 'Home'"""
 FORMS = {"lead": _LEAD, "asof": _ASOF}
+
+TEXT = """ISTREAM(
+    SELECT FIRST(person) AS person, LAST(Timestamp) - FIRST(Timestamp) AS duration
+    FROM At[Pattern By (location = 'Lab';
+                        person = FIRST(person) AND location = 'Home';
+                        person <> FIRST(person) OR location <> 'Lab';
+                        person = FIRST(person))])"""
 
 
 def place(name: str, op: x.CompareOp = "=") -> x.Expr:
@@ -61,11 +74,14 @@ ONE_BY_ONE = PatternWindow(
 
 
 def locations(n: int, persons: int, at_work: int = 0) -> pa.Table:
-    """Persons who go from place to place; so many of them are in the laboratory first."""
+    """Persons who go from place to place. With `at_work`, so many of them are in the laboratory first; as many tuples
+    say so however many they are, so that streams differ in nothing but the number of persons.
+    """
     r = np.random.default_rng(1)
     names = pa.array([f"person{i:06d}" for i in range(persons)])
     who, where = r.integers(0, persons, n), r.integers(0, len(PLACES), n)
-    who[:at_work], where[:at_work] = np.arange(at_work), 0
+    if at_work:
+        who[: OPEN[-1]], where[: OPEN[-1]] = np.arange(OPEN[-1]) % at_work, 0
     return pa.table(
         {
             "ts": np.arange(n),
@@ -81,11 +97,16 @@ def locations(n: int, persons: int, at_work: int = 0) -> pa.Table:
 
 
 def own(table: pa.Table) -> pa.Table:
-    """From the table to the answer: FIRST(person), LAST(ts) - FIRST(ts)."""
+    """From the table to the answer, FIRST(person) and LAST(ts) - FIRST(ts), without the language."""
     events = load(table, SCHEMA)
     found = closed_windows(EXAMPLE_5, events, qc.Limits())
     person = table.column("person").take(pa.array(events.input_rows(found.first)))
     return pa.table({"person": person, "duration": events.ts[found.close] - events.ts[found.first]})
+
+
+def asked(query: qc.Continuous, table: pa.Table) -> pa.Table:
+    """The same through the language."""
+    return query.run({"At": table}).to_arrow()
 
 
 def straight(rows: list[tuple[int, str, str]]) -> list[tuple[str, int]]:
@@ -141,8 +162,10 @@ def example_5(rounds: int) -> dict[str, float]:
     expected = sorted(by_person(rows))
     _check(sorted(straight(rows[:STRAIGHT])) == sorted(by_person(rows[:STRAIGHT])), "straight")
     best: dict[str, float] = {}
+    query = qc.continuous(TEXT, {"At": SCHEMA})
     for _ in range(rounds):
-        _time(best, "quercus", partial(own, table), lambda t: _answer(t) == expected, 5)
+        _time(best, "quercus", partial(asked, query, table), lambda t: _answer(t) == expected, 5)
+        _time(best, "windows alone", partial(own, table), lambda t: _answer(t) == expected, 5)
         for name, sql in FORMS.items():
             _time(best, f"duckdb, {name}", partial(_sql, con, sql), lambda t: _answer(t) == expected, 2)
     _time(best, "python, by person", partial(by_person, rows), lambda found: sorted(found) == expected, 1)
@@ -175,30 +198,49 @@ def _check(right: bool, name: str) -> None:
 # Growth ---------------------------------------------------------------------------------------------------------------
 
 
-def by_open_windows(rounds: int) -> dict[str, list[tuple[int, float]]]:
+def numbered(w: PatternWindow) -> PatternWindow:
+    """The same where a person is a number."""
+
+    def change(e: x.Expr) -> x.Expr:
+        if isinstance(e, x.Column) and e.attr == "person":
+            return x.Column(e.var, e.attr, "int64")
+        return x.with_children(e, tuple(change(c) for c in x.children(e)))
+
+    return PatternWindow(*(change(c) for c in conditions(w)))
+
+
+def by_open_windows(rounds: int) -> dict[str, list[float]]:
     """Nanoseconds a tuple where about so many windows are open from first to last: each of twice as many persons is
     as likely in the laboratory as at home last. As a run, and as a stream in pushes of 10,000, of which at its end it
-    is checked how many are open.
+    is checked how many are open; all tuples of the windows that close are listed, or only their first and last ones.
     """
-    found: dict[str, list[tuple[int, float]]] = {}
+    found: dict[str, list[float]] = {}
     for n_open in OPEN:
         table = locations(TUPLES, 2 * n_open, at_work=n_open)
-        events = load(table, SCHEMA)
-        for name, w in (("all at once", EXAMPLE_5), ("one by one", ONE_BY_ONE)):
+        person = pc.utf8_slice_codeunits(table["person"], 6).cast(pa.int64())
+        for kind, schema, given in (
+            ("strings", SCHEMA, table),
+            ("numbers", NUMBERED, table.set_column(2, "person", person)),
+        ):
+            change = numbered if schema is NUMBERED else (lambda w: w)
+            events = load(given, schema)
             best: dict[str, float] = {}
-            _time(best, name, partial(closed_windows, w, events, qc.Limits()), lambda _: True, rounds)
-            found.setdefault(name, []).append((n_open, best[name] / TUPLES * 1e9))
-        best = {}
-        _time(best, "stream", partial(_streamed, table), partial(_is_about, n_open), 1)
-        found.setdefault("stream", []).append((n_open, best["stream"] / TUPLES * 1e9))
+            for name, w in (("run, all at once", EXAMPLE_5), ("run, one by one", ONE_BY_ONE)):
+                run = partial(closed_windows, change(w), events, qc.Limits())
+                _time(best, f"{kind}: {name}", run, lambda _: True, rounds)
+            for name, bare in (("stream, ends", True), ("stream, listed", False)):
+                run_ = partial(_streamed, change(EXAMPLE_5), schema, given, bare)
+                _time(best, f"{kind}: {name}", run_, partial(_is_about, n_open), rounds)
+            for name, seconds in best.items():
+                found.setdefault(name, []).append(seconds / TUPLES * 1e9)
     return found
 
 
-def _streamed(table: pa.Table) -> int:
+def _streamed(w: PatternWindow, schema: qc.Schema, table: pa.Table, bare: bool) -> int:
     """How many windows are open in the end."""
-    stream = WindowStream(EXAMPLE_5, SCHEMA)
+    stream = WindowStreams([w], schema, None, [bare])
     for at in range(0, len(table), 10_000):
-        stream.push(table.slice(at, 10_000))
+        stream.push_all(table.slice(at, 10_000))
     return stream.open
 
 
@@ -206,7 +248,56 @@ def _is_about(expected: int, found: int) -> bool:
     return 0.7 * expected < found < 1.3 * expected
 
 
-def lines(times: dict[str, float], growth: dict[str, list[tuple[int, float]]]) -> list[str]:
+# Sharing --------------------------------------------------------------------------------------------------------------
+
+
+def sharing(rounds: int) -> dict[str, list[float]]:
+    """CPU ms of 1, 2, 4 and 8 different windows over one stream, one after the other and in one pass."""
+    events = load(locations(TUPLES, PERSONS), SCHEMA)
+    pieces = [load(events.table.slice(at, 10_000), SCHEMA) for at in range(0, TUPLES, 10_000)]
+    found: dict[str, list[float]] = {}
+    for kind, more in (("all at once", x.TRUE), ("one by one", HOTTER)):
+        for k in WINDOWS:
+            ws = [_trip(PLACES[i], PLACES[(i + 1 + i // 4) % len(PLACES)], more) for i in range(k)]
+            best: dict[str, float] = {}
+            counts = [len(closed_windows(w, events, qc.Limits())) for w in ws]
+            _time(best, f"run, {kind}: alone", partial(_alone, ws, events), partial(_are, counts), rounds)
+            _time(best, f"run, {kind}: one pass", partial(_together, ws, events), partial(_are, counts), rounds)
+            for name, groups in (("alone", [[w] for w in ws]), ("one pass", [ws])):
+                run = partial(_streams, groups, pieces)
+                _time(best, f"stream, {kind}: {name}", run, partial(_are, counts), rounds)
+            for name, seconds in best.items():
+                found.setdefault(name, []).append(seconds * 1e3)
+    return found
+
+
+def _trip(start: str, end: str, more: x.Expr) -> PatternWindow:
+    ends = x.Logic("and", (SAME, place(end), more))
+    return PatternWindow(place(start), ends, x.Logic("or", (OTHER, place(start, "<>"))), SAME)
+
+
+def _alone(ws: list[PatternWindow], events: Events) -> list[int]:
+    return [len(closed_windows(w, events, qc.Limits())) for w in ws]
+
+
+def _together(ws: list[PatternWindow], events: Events) -> list[int]:
+    return [len(found) for found in several(ws, events, qc.Limits())]
+
+
+def _streams(groups: list[list[PatternWindow]], pieces: list[Events]) -> list[int]:
+    streams = [WindowStreams(group, SCHEMA) for group in groups]
+    counts = [0] * sum(map(len, groups))
+    for piece in pieces:
+        for i, found in enumerate(closed for stream in streams for closed in stream.push_all(piece)):
+            counts[i] += len(found)
+    return counts
+
+
+def _are(expected: list[int], found: list[int]) -> bool:
+    return found == expected
+
+
+def lines(times: dict[str, float], growth: dict[str, list[float]], shared: dict[str, list[float]]) -> list[str]:
     mine = times["quercus"]
     out = [f"Example 5, {TUPLES:,} tuples of {PERSONS:,} persons, CPU ms:"]
     for name, seconds in times.items():
@@ -215,17 +306,38 @@ def lines(times: dict[str, float], growth: dict[str, list[tuple[int, float]]]) -
             f"  {name:18} {least}{seconds * 1e3:,.0f}" + (f"   {seconds / mine:,.1f}x" if name != "quercus" else "")
         )
     out.append("ns a tuple, by open windows: " + ", ".join(f"{n:,}" for n in OPEN))
-    for name, rows in growth.items():
-        out.append(f"  {name:12}" + "".join(f"{ns:9.1f}" for _, ns in rows))
+    for name, row in growth.items():
+        out.append(f"  {name:28}" + "".join(f"{ns:9.1f}" for ns in row) + f"   {row[-1] / row[0]:.2f}x")
+    out.append("CPU ms of different windows over one stream: " + ", ".join(map(str, WINDOWS)))
+    for name, row in shared.items():
+        out.append(f"  {name:28}" + "".join(f"{ms:9.1f}" for ms in row))
     return out
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    rounds = 1 if parser.parse_args().quick else 4
+    quick = parser.parse_args().quick
+    rounds = 1 if quick else 4
     print(measure.machine())
-    print("\n".join(lines(example_5(rounds), by_open_windows(rounds))))
+    times, growth, shared = example_5(rounds), by_open_windows(rounds), sharing(rounds)
+    print("\n".join(lines(times, growth, shared)))
+    if not quick:
+        figures = {"example 5": times, "open": list(OPEN), "growth": growth, "windows": list(WINDOWS), "shared": shared}
+        record.record("windows", figures, ratios(times, growth))
+
+
+def ratios(times: dict[str, float], growth: dict[str, list[float]]) -> dict[str, record.Ratio]:
+    """What a later run is compared with."""
+    own, best = times["quercus"], min(seconds for name, seconds in times.items() if name.startswith("duckdb"))
+    return {
+        "Example 5 over the best of DuckDB": record.Ratio(best / own, 3),
+        "Example 5 over Algorithm 1 in Python": record.Ratio(times["python, straight"] / own, 20),
+        **{
+            f"{OPEN[-1]:,} open windows over {OPEN[0]:,}: {k}": record.Ratio(r[-1] / r[0], less=True)
+            for k, r in growth.items()
+        },
+    }
 
 
 if __name__ == "__main__":

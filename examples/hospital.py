@@ -1,129 +1,16 @@
 """Hospital hygiene: a surgical tool went back into use without being sharpened, disinfected and checked.
 
-Run it with `make demo`, or with `python examples/hospital.py` where the package is installed.
+Run it with `make demo`, with `quercus demo`, or with `python examples/hospital.py`. The story is told in
+`quercus/cli/hospital.py`, so that it is there wherever the package is installed.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from pathlib import Path
 
-import quercus as qc
+from quercus.cli.hospital import QUERY, SCHEMA, tell
 
-ROOT = Path(__file__).resolve().parent.parent
-
-QUERY = """\
-PATTERN SEQ(Recycle r, Wash w,
-            !SEQ(Sharpen s, Disinfect d, Check c),
-            Operate o, [id], o.instrument = 'surgical')
-WITHIN 1 hour"""
-
-SCHEMA = qc.Schema({"id": "int64", "instrument": "string"}, time="ts", type="type", time_unit="s")
-
-# Five tools on one morning. Times are seconds since midnight.
-STORY = {
-    (3, "surgical"): "07:40 Recycle, 07:45 Wash, 09:10 Operate",
-    (5, "dental"): "08:01 Recycle, 08:06 Wash, 08:30 Operate",
-    (7, "surgical"): "08:00 Recycle, 08:05 Wash, 08:12 Sharpen, 08:20 Disinfect, 08:31 Check, 08:40 Operate",
-    (9, "surgical"): "08:10 Recycle, 08:14 Wash, 08:18 Disinfect, 08:24 Sharpen, 08:28 Check, 08:33 Operate",
-    (12, "surgical"): "08:02 Recycle, 08:09 Wash, 08:15 Sharpen, 08:22 Disinfect, 08:35 Operate, 08:45 Check, "
-    "08:50 Operate",
-}
-STEPS = ("Sharpen", "Disinfect", "Check")
-
-
-def stream() -> list[dict[str, object]]:
-    """The events of all tools, in order of time."""
-    events: list[dict[str, object]] = []
-    for (tool, instrument), story in STORY.items():
-        for item in story.split(", "):
-            time, kind = item.split()
-            hours, minutes = map(int, time.split(":"))
-            events.append({"ts": hours * 3600 + minutes * 60, "type": kind, "id": tool, "instrument": instrument})
-    return sorted(events, key=lambda e: e["ts"])
-
-
-def clock(event: dict[str, object]) -> str:
-    return f"{event['ts'] // 3600:02}:{event['ts'] % 3600 // 60:02}"
-
-
-def heading(text: str) -> str:
-    bold = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    line = "-" * len(text)
-    return f"\n\033[1m{text}\033[0m\n{line}" if bold else f"\n{text}\n{line}"
-
-
-def indented(text: str) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
-
-
-def table(events: list[dict[str, object]]) -> str:
-    """One row a moment, one column a tool."""
-    tools = list(STORY)
-    heads = [f"{tool} {instrument}" for tool, instrument in tools]
-    width = max(map(len, heads)) + 2
-    lines = ["time   " + "".join(h.ljust(width) for h in heads)]
-    for event in events:
-        cells = [event["type"] if event["id"] == tool else "." for tool, _ in tools]
-        lines.append(f"{clock(event)}  " + "".join(str(c).ljust(width) for c in cells))
-    return "\n".join(lines)
-
-
-def reason(match: dict[str, int], events: list[dict[str, object]]) -> str:
-    """Why a match is a warning: what was done to the tool between the wash and the operation."""
-    washed, used = events[match["w"]], events[match["o"]]
-    between = [
-        str(e["type"])
-        for e in events
-        if e["id"] == used["id"] and washed["ts"] < e["ts"] < used["ts"] and e["type"] in STEPS
-    ]
-    missing = [step for step in STEPS if step not in between]
-    if missing:
-        return f"there was no {' and no '.join(missing)} in between"
-    return f"the steps were done in the order {', '.join(between)}"
-
-
-def picture(plan: qc.Plan) -> str:
-    """Draw the plan into build/, or into a temporary folder where that cannot be written."""
-    folder = ROOT / "build"
-    try:
-        folder.mkdir(exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(folder)
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="quercus-"))
-    try:
-        path = plan.render(folder / "plan.svg")
-    except qc.QuercusError as e:
-        return f"No picture: {e}"
-    return f"The plan as a picture: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}"
-
-
-def main() -> None:
-    sys.stdout.reconfigure(errors="replace")  # the tree's lines, on a terminal that cannot show them
-    events = stream()
-    plan = qc.compile(QUERY, SCHEMA)
-    found = plan.run(events)
-
-    print(heading("The query"))
-    print(indented(QUERY))
-    print(heading(f"The stream: {len(events)} events of {len(STORY)} tools"))
-    print(indented(table(events)))
-    print(heading("The plan"))
-    print(indented(plan.explain()))
-    print(heading(f"The matches: {len(found)} warnings"))
-    for match in found:
-        recycled, washed, used = (events[match[v]] for v in ("r", "w", "o"))
-        print(f"  Tool {used['id']}: recycled {clock(recycled)}, washed {clock(washed)}, back in use {clock(used)}.")
-        print(f"    A warning, because {reason(match, events)}.")
-    print()
-    print("  No warning for tool 7: every step was done, in order. Tool 12 was checked before its second operation.")
-    print("  No warning for tool 5: it is not surgical. Tool 3: more than an hour lies between.")
-    print()
-    print(picture(plan))
-
+__all__ = ["QUERY", "SCHEMA"]
 
 if __name__ == "__main__":
-    main()
+    tell(str(Path(__file__).resolve().parent.parent / "build" / "plan.svg"))

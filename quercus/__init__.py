@@ -20,10 +20,12 @@ from quercus.schema import Schema
 from quercus.stats import Stats
 
 if TYPE_CHECKING:
+    from quercus.backends.local.dialect import Files
     from quercus.compiler import compile
     from quercus.cql import Continuous, continuous
     from quercus.cubes import Cube, CubeQuery, cube
     from quercus.plan import Alternative, Plan
+    from quercus.why.data import Why
 
 __version__ = "0.1.0"
 
@@ -34,6 +36,7 @@ __all__ = [
     "Cube",
     "CubeQuery",
     "DataError",
+    "Files",
     "LimitExceeded",
     "Limits",
     "Plan",
@@ -41,6 +44,7 @@ __all__ = [
     "QueryError",
     "Schema",
     "Stats",
+    "Why",
     "backends",
     "compile",
     "continuous",
@@ -48,6 +52,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "Files": "quercus.backends.local.dialect",
     "compile": "quercus.compiler",
     "Plan": "quercus.plan",
     "Alternative": "quercus.plan",
@@ -56,6 +61,7 @@ _LATER = {
     "cube": "quercus.cubes",
     "Cube": "quercus.cubes",
     "CubeQuery": "quercus.cubes",
+    "Why": "quercus.why.data",
 }
 
 

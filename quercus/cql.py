@@ -13,14 +13,15 @@ from quercus.backends.base import Limits
 from quercus.compiler.continuous import compiled
 from quercus.errors import DataError, QueryError
 from quercus.ir import window as w
-from quercus.plan import Plan
+from quercus.plan import Plan, is_of_spark
 from quercus.result import Tuples
 from quercus.schema import Schema
 
 if TYPE_CHECKING:
     import graphviz
 
-    from quercus.backends.local.continuous.relations import ClosedWindows
+    from quercus.backends.local.continuous.arrivals import Delays, Late
+    from quercus.backends.local.continuous.relations import ClosedWindows, SeveralWindows
     from quercus.backends.local.continuous.stream import ContinuousStream
 
 
@@ -59,13 +60,25 @@ class Continuous:
         *,
         threads: int | None = None,
         limits: Limits | None = None,
-    ) -> Tuples:
-        """The output over streams that are at hand as a whole; each is given as `plan.run` takes events."""
-        from quercus.backends.local.windows import closed_windows
+    ) -> Any:
+        """The output over streams that are at hand as a whole; each is given as `plan.run` takes events.
 
+        `Tuples`; over Spark DataFrames, a Spark DataFrame with the same rows.
+        """
+        from quercus.backends.local.windows import closed_windows, several
+
+        given: Any = streams
+        on_spark = isinstance(given, Mapping) and any(map(is_of_spark, given.values()))
+        if backend == "spark" or (backend is None and on_spark):
+            from quercus.backends.spark.continuous import run
+
+            if threads is not None:
+                raise DataError("threads= is for the local backend: on Spark, cores and executors are the session's")
+            return run(self, streams, limits=limits)
         if backend not in (None, "local"):
-            raise QueryError("E703", f"the backend '{backend}' cannot run continuous queries", hint="'local' can")
-        return self.run_with(closed_windows, streams, threads=threads, limits=limits)
+            hint = "'local' and 'spark' can"
+            raise QueryError("E703", f"the backend '{backend}' cannot run continuous queries", hint=hint)
+        return self.run_with(closed_windows, streams, threads=threads, limits=limits, several=several)
 
     def run_with(
         self,
@@ -74,17 +87,26 @@ class Continuous:
         *,
         threads: int | None = None,
         limits: Limits | None = None,
+        several: SeveralWindows | None = None,
     ) -> Tuples:
         """The same with another way to come by the windows that close: tests have one."""
         from quercus.backends.local.continuous.run import Run
 
         if threads is not None and (type(threads) is not int or threads < 1):
             raise DataError(f"threads={threads!r}: give a whole number from 1 up, or None")
-        run = Run(self.query, self.patterns, self.schemas, self.clock, closed_windows, limits or Limits(), threads or 1)
+        run = Run(
+            *(self.query, self.patterns, self.schemas, self.clock, closed_windows),
+            *(limits or Limits(), threads or 1, several),
+        )
         return Tuples(run.output(streams))
 
-    def stream(self, *, limits: Limits | None = None) -> ContinuousStream:
+    def stream(
+        self, *, max_delay: Delays = None, late: Late = "error", limits: Limits | None = None
+    ) -> ContinuousStream:
         """Watch live streams: push tuples as they come, and get each row as soon as it is certain.
+
+        `max_delay` ("5 s", or a number in the time column's unit) lets tuples come that much out of order; one that is
+        later still is an error, or dropped and counted. Both are of all streams, or {stream: ...} of each.
 
         >>> import quercus as qc
         >>> s = qc.Schema({"v": "int64"}, type=None)
@@ -98,7 +120,7 @@ class Continuous:
         """
         from quercus.backends.local.continuous.stream import ContinuousStream
 
-        return ContinuousStream(self, limits)
+        return ContinuousStream(self, limits, max_delay=max_delay, late=late)
 
     def restore(self, state: bytes, *, limits: Limits | None = None) -> ContinuousStream:
         """A stream that goes on where `snapshot()` was taken, of this query and these schemas."""

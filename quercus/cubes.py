@@ -162,6 +162,8 @@ class Cube:
         def order(counts: Mapping[tuple[str, ...], int], total: int, span: float) -> Ordering:
             distinct = self.stats.distinct if self.stats is not None else None
             seen.append(Rates.of_run(counts, total, span, distinct))
+            if self._last is not None and self._last[0].alike(seen[0]):
+                return self._last[1]  # as in the run before: a large cube takes longer to order than to look
             return ordering(known, self.share, seen[0])
 
         result = run_cube(self.plans, order, events, limits or Limits(), threads or 1)
@@ -251,26 +253,29 @@ class Cube:
 
     # moving
 
-    def pattern_drill_down(self, name: str, places: Iterable[Place], *, to: str | None = None) -> CubeQuery:
+    def pattern_drill_down(self, name: str | CubeQuery, places: Iterable[Place], *, to: str | None = None) -> CubeQuery:
         """Insert components: `[("!D", 2)]` puts a negated D at the second position."""
         return self._operated("pattern_drill_down", name, places, to)
 
-    def pattern_roll_up(self, name: str, places: Iterable[Place], *, to: str | None = None) -> CubeQuery:
+    def pattern_roll_up(self, name: str | CubeQuery, places: Iterable[Place], *, to: str | None = None) -> CubeQuery:
         """Leave components out: `[("G", 1)]` leaves out the G at the first position."""
         return self._operated("pattern_roll_up", name, places, to)
 
-    def concept_drill_down(self, name: str, changes: Iterable[Change], *, to: str | None = None) -> CubeQuery:
+    def concept_drill_down(
+        self, name: str | CubeQuery, changes: Iterable[Change], *, to: str | None = None
+    ) -> CubeQuery:
         """Finer concepts: `[("TX", "Dallas", 1)]` asks for Dallas at the first position."""
         return self._operated("concept_drill_down", name, changes, to)
 
-    def concept_roll_up(self, name: str, changes: Iterable[Change], *, to: str | None = None) -> CubeQuery:
+    def concept_roll_up(self, name: str | CubeQuery, changes: Iterable[Change], *, to: str | None = None) -> CubeQuery:
         """Coarser concepts: `[("Dallas", "TX", 1)]` asks for any event of TX at the first position."""
         return self._operated("concept_roll_up", name, changes, to)
 
     def _operated(
-        self, operation: Operation, name: str, changes: Iterable[Place] | Iterable[Change], to: str | None
+        self, operation: Operation, query: str | CubeQuery, changes: Iterable[Place] | Iterable[Change], to: str | None
     ) -> CubeQuery:
         """The query that an operation leads to: one of the cube, or a new one, which is then one of the cube."""
+        name = query.name if isinstance(query, CubeQuery) else query
         plan = self._plan(name)
         text = operated(plan, operation, changes)
         made = _compiled(to or name, text, self.schema, self.stats)

@@ -118,19 +118,26 @@ class QueryError(QuercusError):
     def _render(self, text: str) -> str:
         out = [f"error[{self.code}]: {self.message}"]
         if self.span is not None:
-            start = min(self.span.start, len(text))
-            before = text[:start]
-            self.line = before.count("\n") + 1
-            line_start = before.rfind("\n") + 1
-            self.column = start - line_start + 1
-            line_end = text.find("\n", start)
-            line_end = len(text) if line_end < 0 else line_end
-            out.extend(
-                _caret(text[line_start:line_end], self.line, start - line_start, self.span, line_end - start, self.hint)
-            )
+            self.line, self.column = place(text, self.span)
+            out.extend(caret(text, self.span, self.hint))
         elif self.hint:
             out.append(f"  hint: {self.hint}")
         return "\n".join(out)
+
+
+def place(text: str, span: Span) -> tuple[int, int]:
+    """Line and column at which a span begins, counted from 1."""
+    start = min(span.start, len(text))
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+
+
+def caret(text: str, span: Span, hint: str | None) -> list[str]:
+    """The line that a span begins in, and a caret under it with the hint."""
+    line, column = place(text, span)
+    start = min(span.start, len(text))
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    return _caret(text[start - column + 1 : end], line, column - 1, span, end - start, hint)
 
 
 def _caret(line: str, number: int, offset: int, span: Span, room: int, hint: str | None) -> list[str]:

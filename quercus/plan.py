@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -12,7 +12,7 @@ from attrs import field, frozen
 from quercus.compiler.explain import explain
 from quercus.compiler.pipeline import Fired
 from quercus.errors import DataError, QueryError
-from quercus.ir import codec, pattern, tree
+from quercus.ir import codec, pattern, text, tree
 from quercus.schema import Schema
 from quercus.stats import Stats
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from quercus.backends.local.stream import Stream
     from quercus.compiler.arrange import Arranged
     from quercus.ir.observed import Observed
+    from quercus.lint.finding import Finding
+    from quercus.why.data import Why
 
 
 @frozen
@@ -108,6 +110,14 @@ class Plan:
 
         return planned(self.text, bound, schema, self.options)
 
+    def retold(self, bound: pattern.Query) -> Plan:
+        """The same with a text of its own, which such a plan needs to travel as JSON."""
+        from quercus.compiler import compile
+
+        o = self.options
+        told = text.query(bound, self.schema.timestamp_unit)
+        return compile(told, self.schema, stats=o.stats, shape=o.shape, nested=o.nested, without=o.without)
+
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""
         from quercus.compiler.render import graph
@@ -125,9 +135,19 @@ class Plan:
         from quercus.compiler.render import RenderError, svg
 
         bundle = {"text/plain": self.explain()}
-        with suppress(RenderError):  # nothing to draw with: the text says the same
+        try:
             bundle["image/svg+xml"] = svg(self)
+        except RenderError:  # no Graphviz: by a layout of our own
+            from quercus.show.tree import picture
+
+            bundle["image/svg+xml"] = picture(self)
         return bundle
+
+    def report(self, events: Any, path: str | Path, *, limits: Limits | None = None, title: str | None = None) -> Path:
+        """Run over events, and write one HTML file with all there is to see: `quercus.report.write`."""
+        from quercus.report import write
+
+        return write(self, events, path, limits=limits, title=title)
 
     def run(
         self, events: Any, backend: str | None = None, *, threads: int | None = None, limits: Limits | None = None
@@ -157,6 +177,32 @@ class Plan:
         from quercus.backends.local.scan import write
 
         return write(self, events, path, limits or Limits())
+
+    def why(
+        self,
+        events: Any,
+        *,
+        rows: Mapping[str, int | Sequence[int]] | None = None,
+        limit: int = 3,
+        limits: Limits | None = None,
+    ) -> Why:
+        """Why there are no matches, or so few: how far partial matches got, what stopped them and with which events,
+        and what smallest change would have let the nearest misses through, at most `limit` of them.
+
+        `rows` asks about given events, as `rows()` of a result names them: why are *these* no match? Variables that are
+        left out are looked for. It takes a few seconds at most, `limits.max_seconds` if given; what was not counted in
+        that time is said to be so.
+
+        >>> import quercus as qc
+        >>> plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3", qc.Schema({}, time_unit="s"))
+        >>> why = plan.why({"ts": [1, 5], "type": ["A", "B"]})
+        >>> why.misses[0].failures[0].change
+        'WITHIN 4 s'
+        """
+        from quercus.backends.base import Limits
+        from quercus.why.explain import why
+
+        return why(self, events, rows=rows, limit=limit, limits=limits or Limits())
 
     def stream(
         self,
@@ -188,6 +234,20 @@ class Plan:
         from quercus.backends.local.stream import Stream
 
         return Stream.restore(self, state, limits=limits, adapt=adapt)
+
+    def check(self, events: Any) -> tuple[Finding, ...]:
+        """What the query asks of these events in vain, and what would grow beyond limits: see docs/command-line.md.
+
+        >>> import quercus as qc
+        >>> plan = qc.compile("PATTERN SEQ(Wash w, Operat o) WITHIN 3", qc.Schema({}))
+        >>> print(plan.check({"ts": [1, 2], "type": ["Wash", "Operate"]})[0])
+        error[L101]: no event is a 'Operat'
+          1 | PATTERN SEQ(Wash w, Operat o) WITHIN 3
+                                  ^^^^^^^^  did you mean 'Operate'?
+        """
+        from quercus.lint import check
+
+        return check(self, events)
 
     def to_json(self) -> str:
         """The plan as JSON, versioned. `from_json` reads it back."""

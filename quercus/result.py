@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -15,6 +15,9 @@ from quercus.backends.local.outputs import Answer, Bound, Rows, projected, row_n
 from quercus.backends.local.write import write_table
 from quercus.ir import pattern as p
 from quercus.schema import Schema
+
+if TYPE_CHECKING:
+    from quercus.show.timeline import Timeline
 
 __all__ = ["Bound", "Matches", "Tuples"]
 
@@ -144,6 +147,17 @@ class Matches(Columns):
             self._aggregates = aggregated(self.answer)
         return self._aggregates.table() if isinstance(self._aggregates, Changed) else self._aggregates
 
+    def timeline(self, *, by: str | None = None) -> Timeline:
+        """The matches over time, as a picture that shows itself in notebooks: `.save("matches.svg")` writes it, and
+        `.save("matches.html")` a page to zoom and filter in.
+
+        Matches are grouped `by` an attribute: by default the key of the query, if it has one. With AGG: the matches
+        that were aggregated, which are listed for it.
+        """
+        from quercus.show.timeline import Timeline
+
+        return Timeline(self, by=by)
+
     def __repr__(self) -> str:
         if self.query.aggregates:
             return f"<Matches: {counted(len(self), 'group', 'groups')}>"
@@ -151,13 +165,18 @@ class Matches(Columns):
         return f"<Matches: {counted(len(self), 'match', 'matches')} of ({variables})>"
 
     def _repr_html_(self) -> str:
-        """The first few, as a table."""
-        head = self.to_arrow().slice(0, SHOWN) if self.query.aggregates else self._head().to_arrow()
-        return html(repr(self)[1:-1], head)
+        """The first few, as a table and over time."""
+        if self.query.aggregates:
+            return html(repr(self)[1:-1], self.to_arrow().slice(0, SHOWN))
+        head = self.head(SHOWN)
+        drawn = head.timeline()._repr_html_() if len(head) else ""
+        return html(repr(self)[1:-1], head.to_arrow()) + drawn
 
-    def _head(self) -> Matches:
+    def head(self, n: int) -> Matches:
+        """The first matches only; with AGG, those that the totals are of stay as they are."""
         answer = self.answer
-        return Matches(answer.table, self.schema, self.query, [b.head(SHOWN) for b in answer.bound.values()])
+        bound = [b.head(n) for b in answer.bound.values()]
+        return Matches(answer.table, self.schema, self.query, bound, answer.numbers)
 
 
 class Tuples(Columns):

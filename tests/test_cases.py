@@ -17,9 +17,9 @@ from quercus.compiler.bind import bind
 from quercus.compiler.parse import parse_query
 from quercus.errors import QueryError
 from quercus.result import Matches
-from quercus.schema import Schema
 from quercus.testing import Actual, Case, compare, compare_rows, read, update
-from quercus.testing.casefile import Match, Row
+from quercus.testing.expectations import Match, Row
+from quercus.testing.run import columns_of, schema_of
 from tests import reference
 
 FOLDER = Path(__file__).parent / "cases"
@@ -56,9 +56,7 @@ def reference_rows(case: Case) -> list[Row]:
 
 
 def local(case: Case) -> Matches:
-    columns = dict.fromkeys(["ts", "type", *case.attributes])
-    events = {name: [event.get(name) for event in case.events] for name in columns}
-    return compile(case.query, schema_of(case)).run(events)
+    return compile(case.query, schema_of(case)).run(columns_of(case))
 
 
 def local_matches(case: Case) -> list[Match]:
@@ -83,17 +81,6 @@ CASES = [case for path in sorted(FOLDER.glob("*.case")) for case in read(path)]
 
 def title(case: Case) -> str:
     return f"{case.path.stem}: {case.name}"
-
-
-def schema_of(case: Case) -> Schema:
-    options = case.options
-    return Schema(
-        dict(case.attributes),
-        time_unit=options.time_unit,
-        ties=options.ties,
-        key=options.key,
-        hierarchy=dict(options.hierarchy),
-    )
 
 
 def refusal(case: Case) -> str | None:

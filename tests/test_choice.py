@@ -23,7 +23,7 @@ def best_of(seed: int) -> Compared | None:
     try:
         found = compare(one.query, SCHEMA, one.events, budget=0.2, least=7)
         for _ in range(3):
-            if found.ratio > DOUBT:
+            if max(found.ratio, found.first_ratio) > DOUBT:
                 found = compare(one.query, SCHEMA, one.events, budget=0.4, least=14, before=found)
     except LimitExceeded:
         return None
@@ -40,9 +40,9 @@ def test_the_choice_is_near_the_best_shape() -> None:
         seed += 1
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(f"{table(sorted(found, key=lambda c: -c.ratio))}\n{summary(found)}\n")
-    ratios = [c.ratio for c in found]
-    assert sum(r <= WITHIN for r in ratios) >= 0.9 * len(ratios), summary(found)
-    assert max(ratios) <= WORST, summary(found)
+    for ratios in ([c.ratio for c in found], [c.first_ratio for c in found]):
+        assert sum(r <= WITHIN for r in ratios) >= 0.9 * len(ratios), summary(found)
+        assert max(ratios) <= WORST, summary(found)
 
 
 def test_drawn_queries_are_stable_and_valid() -> None:

@@ -77,6 +77,27 @@ def test_an_example_of_an_error_is_one() -> None:
         assert caught.value.code == code, query
 
 
+def test_the_truth_table_is_the_engines() -> None:
+    """Each cell: what passes, and what passes when it is negated; what does neither is unknown."""
+    words = {"true": 1, "false": 0, "unknown": None}
+    lines = re.findall(r"^\| (true|unknown|false) \|(.+)\|$", LANGUAGE, re.MULTILINE)
+    assert len(lines) == 9
+    schema = qc.Schema({"x": "int64", "y": "int64"})
+
+    def value(condition: str, event: dict[str, object]) -> str:
+        passes = [
+            len(qc.compile(f"PATTERN A a WHERE {c} WITHIN 1", schema).run([event]))
+            for c in (condition, f"not ({condition})")
+        ]
+        return {(1, 0): "true", (0, 1): "false", (0, 0): "unknown"}[tuple(passes)]
+
+    for x, rest in lines:
+        y, *cells = [cell.strip() for cell in rest.split("|")]
+        event = {"ts": 1, "type": "A", "x": words[x], "y": words[y]}
+        for condition, cell in zip(("a.x = 1 and a.y = 1", "a.x = 1 or a.y = 1", "not (a.x = 1)"), cells, strict=True):
+            assert value(condition, event) == cell, (x, y, condition)
+
+
 def test_there_is_a_table_of_moments() -> None:
     assert len(MOMENTS) > 12
 

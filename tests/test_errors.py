@@ -43,6 +43,8 @@ TABLE = [
     Wrong("E001", "PATTERN A ; WITHIN 5", "WITHIN", None),
     Wrong("E001", "PATTERN A ;", "", "something is missing"),
     Wrong("E001", "PATTERN (A, B) WITHIN 5", "(A, B)", "write SEQ(A, B) or A ; B"),
+    Wrong("E001", "PATTERN A; B+ between; C WITHIN 5", "between", "choose another name"),
+    Wrong("E001", "PATTERN SEQ(A in, B b) WITHIN 5", "in", "choose another name"),
     Wrong("E001", "PATTERN +A WITHIN 5", "+", "Kleene signs follow the type"),
     Wrong("E001", "PATTERN A ; B WHER A.x = 1 WITHIN 5", "A.x", None),
     Wrong("E001", "PATTERN A ; B WITHIN 5 parsecs", "parsecs", "did you mean 'sec'"),
@@ -235,6 +237,14 @@ def test_a_long_line_is_cut_around_the_place() -> None:
 @pytest.mark.parametrize("text", [None, 3, b"PATTERN A WITHIN 5", ["PATTERN A WITHIN 5"]])
 def test_what_is_no_text(text: Any) -> None:
     assert refused(text).code == "E001"
+
+
+def test_half_a_character_is_refused_and_can_be_printed() -> None:
+    for query in ("PATTERN A a WHERE a.s = '\ud800' WITHIN 5", "PATTERN '\udfff' x WITHIN 5"):
+        with pytest.raises(qc.QueryError) as caught:
+            qc.compile(query, qc.Schema({"s": "string"}))
+        assert caught.value.code == "E008"
+        assert str(caught.value).encode("utf-8")
 
 
 def test_the_limit_of_the_text_is_a_limit() -> None:

@@ -23,14 +23,20 @@ ALLOWED = {
     "kernels": None,  # nothing of ours but kernels
     "compiler": {"ir", "schema", "stats", "plan"},
     "cql": {"compiler", "ir", "schema", "backends", "plan", "result"},
-    "plan": {"compiler", "ir", "schema", "stats", "adapt", "backends", "result"},
+    "plan": {"compiler", "ir", "schema", "stats", "adapt", "backends", "result", "lint", "why", "show", "report"},
+    "lint": {"ir", "plan", "backends"},
     "backends": {
         *("ir", "kernels", "schema", "stats", "collect", "running_stats", "adapt", "plan", "result", "cql"),
         *("compiler.cost", "compiler.stream_cost"),  # a live stream is planned again as it goes on
     },
     "cubes": {"compiler", "ir", "plan", "schema", "stats", "adapt", "backends", "levels"},
     "levels": {"compiler", "ir", "plan", "schema", "backends"},
-    "testing": {"ir", "schema"},
+    "why": {"compiler.homes", "ir", "plan", "schema", "backends"},
+    "pytest_plugin": {"testing"},
+    "testing": {"ir", "schema", "plan", "compiler"},
+    "show": {"compiler", "ir", "schema", "plan", "result", "backends.local.outputs"},
+    "report": {"show", "compiler", "ir", "schema", "plan", "result", "backends"},
+    "studio": {"report", "show", "compiler", "ir", "schema", "stats", "plan", "result", "backends"},
 }
 # Only these may know these packages at all: each behind a name of its own.
 KNOWS = {

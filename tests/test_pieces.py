@@ -15,6 +15,7 @@ import pytest
 
 import quercus as qc
 from quercus.backends.local import files, inputs, scan
+from quercus.backends.local.run import run_plan
 
 SCHEMA = qc.Schema({"id": "int64", "s": "string"})
 QUERIES = [
@@ -163,3 +164,56 @@ def test_a_bad_value_names_its_row_in_the_whole(tmp_path: Path, in_pieces: list[
     with pytest.raises(qc.DataError, match="row 320") as e:
         qc.compile(QUERIES[0], SCHEMA).run(str(tmp_path / "*.csv"))
     assert e.value.row == 320
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow", "jsonl"])
+def test_a_run_says_how_far_it_has_come(suffix: str, tmp_path: Path, in_pieces: list[int]) -> None:
+    table = events()
+    for i in range(3):
+        save(table.slice(1_000 * i, 1_000), tmp_path / f"part{i}.{suffix}")
+    plan = qc.compile(QUERIES[0], SCHEMA)
+    told: list[tuple[int, int, float]] = []
+    found = run_plan(plan, tmp_path, qc.Limits(), progress=lambda *now: told.append(now))
+    assert told == sorted(told)
+    assert len({part for _, _, part in told}) > 5
+    assert told[-1] == (3_000, len(found), 1.0)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "bz2", "zstd", "lz4"])
+def test_compressed_text_in_pieces(codec: str, tmp_path: Path, in_pieces: list[int]) -> None:
+    table, plan = events(), qc.compile(QUERIES[0], SCHEMA)
+    save(table, tmp_path / "events.csv")
+    suffix = {"gzip": "gz", "zstd": "zst"}.get(codec, codec)
+    with pa.output_stream(str(tmp_path / f"events.csv.{suffix}"), compression=codec) as file:
+        file.write((tmp_path / "events.csv").read_bytes())
+    assert plan.run(tmp_path / f"events.csv.{suffix}").rows() == plan.run(table).rows()
+    assert len(in_pieces) > 5
+
+
+def test_files_that_need_describing_in_pieces(tmp_path: Path, in_pieces: list[int]) -> None:
+    table = pa.table({"ts": list(range(1_000)), "type": ["A", "B"] * 500, "id": [1] * 1_000})
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 3", qc.Schema({"id": "int64"}))
+    text = "".join(f"{r['id']};{r['type']};{r['ts']}\n" for r in table.to_pylist())
+    (tmp_path / "one.txt").write_text(text)
+    files = qc.Files(tmp_path / "one.txt", format="csv", delimiter=";", columns=["id", "type", "ts"])
+    assert plan.run(files).rows() == plan.run(table).rows()
+    assert len(in_pieces) > 3
+    (tmp_path / "two.txt").write_text(text + "x;A;1000\n")
+    with pytest.raises(qc.DataError, match=r"column 'id', row 1000.*'x' is no int64"):
+        plan.run(qc.Files(tmp_path / "two.txt", format="csv", delimiter=";", columns=["id", "type", "ts"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"format": "xls"}, "no format 'xls'"),
+        ({"delimiter": "ab"}, "not one character"),
+        ({"columns": "abc"}, "a list of names"),
+        ({"columns": ["a", "a"]}, "twice"),
+    ],
+)
+def test_files_that_cannot_be(options: dict[str, object], said: str) -> None:
+    with pytest.raises(qc.DataError, match=said):
+        qc.Files("x", **options)  # type: ignore[arg-type]
+    with pytest.raises(qc.DataError, match="no path"):
+        qc.Files()

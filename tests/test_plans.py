@@ -656,7 +656,7 @@ def test_with_nothing_to_draw_with(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert isinstance(caught.value, qc.QuercusError)
     assert not (tmp_path / "plan.svg").exists()
     assert plan.render(tmp_path / "plan.dot").read_text().startswith("digraph")
-    assert list(plan._repr_mimebundle_()) == ["text/plain"]
+    assert 'class="qc-tree alone"' in plan._repr_mimebundle_()["image/svg+xml"]  # by our own layout
 
 
 def test_notebooks_get_a_picture_and_text() -> None:
@@ -677,8 +677,8 @@ def test_odd_names_are_drawn(tmp_path: Path, name: str) -> None:
     assert plan.render(tmp_path / "plan.svg").read_text().count("<svg") == 1
 
 
-def test_the_cheapest_tree_of_an_and_is_the_cheapest_of_all() -> None:
-    """Against every binary tree over five components, with costs that follow no model."""
+def test_the_cheapest_tree_is_the_cheapest_of_all() -> None:
+    """Against every binary tree over five components, whatever costs are, and below a limit."""
 
     def every(items: tuple[int, ...]) -> Iterator[shapes.Tree]:
         if len(items) == 1:
@@ -696,7 +696,11 @@ def test_the_cheapest_tree_of_an_and_is_the_cheapest_of_all() -> None:
         def join(left: int, right: int, rows: dict[int, float] = rows) -> float:
             return rows[left] * rows[right] + 2 * rows[left | right]
 
-        found = shapes.cheapest("AND", 5, join, lambda mask, rows=rows: 2 * rows[mask])  # type: ignore[misc]
-        assert shapes.cost(found, join) == pytest.approx(
-            min(shapes.cost(tree, join) for tree in every((0, 1, 2, 3, 4)))
-        )
+        floor: shapes.Floor = lambda mask, rows=rows: 2 * rows[mask]  # type: ignore[misc] # noqa: E731
+        for op, trees in (("AND", every((0, 1, 2, 3, 4))), ("SEQ", shapes.every("SEQ", 5))):
+            least = min(shapes.cost(tree, join) for tree in trees)
+            assert shapes.cost(shapes.cheapest(op, 5, join, floor), join) == pytest.approx(least)
+            assert shapes.below(op, 5, join, floor, least * (1 - 1e-9)) is None
+            near = shapes.below(op, 5, join, floor, least * (1 + 1e-9))
+            assert near is not None
+            assert shapes.cost(near, join) == pytest.approx(least)

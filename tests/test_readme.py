@@ -1,6 +1,7 @@
 """The documents keep their word: every python block runs, and prints what the text block after it shows.
 
-The blocks of a document share one namespace, in order. A text block right after a python block is what that one prints;
+The blocks of a document share one namespace, in order; `shell` blocks are run by bash, with our `quercus`.
+A text block right after either is what that one prints, for shells also on stderr;
 `pytest tests/test_readme.py --update` writes it again. Milliseconds at the end of a line are not compared.
 """
 
@@ -8,7 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import shlex
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -44,17 +49,30 @@ def outputs(path: Path, text: str) -> list[tuple[Block, str]]:
     found: list[tuple[Block, str]] = []
     names: dict[str, object] = {"__name__": "__document__"}
     for block, after in pairwise([*blocks(text), None]):
-        if block is None or block.kind != "python":
+        if block is None or block.kind not in ("python", "shell"):
             continue
-        printed = io.StringIO()
-        code = compile("\n" * block.line + block.body, str(path), "exec")  # the padding keeps the document's lines
-        with contextlib.redirect_stdout(printed):
-            exec(code, names)
-        if after is not None and after.kind == "text":
-            found.append((after, printed.getvalue()))
+        if block.kind == "shell":
+            said = in_shell(block.body)
         else:
-            assert not printed.getvalue(), f"{path.name}:{block.line}: prints, and no text block shows what"
+            printed = io.StringIO()
+            code = compile("\n" * block.line + block.body, str(path), "exec")  # the padding keeps the document's lines
+            with contextlib.redirect_stdout(printed):
+                exec(code, names)
+            said = printed.getvalue()
+        if after is not None and after.kind == "text":
+            found.append((after, said))
+        else:
+            assert not said, f"{path.name}:{block.line}: prints, and no text block shows what"
     return found
+
+
+def in_shell(script: str) -> str:
+    """What a shell prints; a command that fails is shown as well as one that does not."""
+    quercus = f'quercus() {{ {shlex.quote(sys.executable)} -m quercus "$@"; }}\n'
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "TZ": "UTC"}
+    both = subprocess.STDOUT
+    done = subprocess.run(["bash", "-c", quercus + script], stdout=subprocess.PIPE, stderr=both, env=env, timeout=100)
+    return done.stdout.decode()
 
 
 def plain(text: str) -> str:
@@ -88,15 +106,20 @@ def check(path: Path, updating: bool) -> None:
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_text_block_is_an_output(path: Path) -> None:
-    """`text` is kept for what a python block before it prints; anything else shown is no claim that is checked."""
+    """`text` is kept for what a block of code before it prints; anything else shown is no claim that is checked."""
     kinds = [block.kind for block in blocks(path.read_text(encoding="utf-8"))]
-    assert all(before == "python" for before, kind in pairwise(["", *kinds]) if kind == "text")
+    assert all(before in ("python", "shell") for before, kind in pairwise(["", *kinds]) if kind == "text")
 
 
 def test_a_wrong_output_is_found(tmp_path: Path) -> None:
     shown = "```python\nx = 1\n```\n\n```python\nprint(x + 1)\n```\n\n```text\n3\n```\n"
     [(block, printed)] = outputs(tmp_path / "x.md", shown)
     assert (block.body, printed) == ("3\n", "2\n")
+
+
+def test_a_shell_is_run() -> None:
+    assert in_shell("quercus version | head -1; quercus frobnicate").startswith("quercus ")
+    assert "invalid choice" in in_shell("quercus frobnicate")
 
 
 def test_only_times_are_not_compared() -> None:

@@ -29,8 +29,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[refine.Again]]:
         return again
 
     monkeypatch.setattr(refine, "LEAST", -1.0)
-    monkeypatch.setattr(refine, "WORTH", -1.0)
-    monkeypatch.setattr(refine, "SAMPLED", -1.0)
+    monkeypatch.setattr(refine, "WHOLE", -1.0)
+    monkeypatch.setattr(refine, "ORDERED", -1.0)
     monkeypatch.setattr(refine, "GAIN", -1.0)
     monkeypatch.setattr(refine, "_is_open", lambda root: True)
     monkeypatch.setattr(qc.Plan, "planned_again", keep)

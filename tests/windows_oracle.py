@@ -26,8 +26,8 @@ class Found(NamedTuple):
     tuples: tuple[int, ...]
 
 
-def closed(w: PatternWindow, rows: Sequence[Row]) -> list[Found]:
-    """The windows that are output, in that order."""
+def closed(w: PatternWindow, rows: Sequence[Row], *, arrival: bool = False) -> list[Found]:
+    """The windows that are output, in that order. `arrival`: a tuple is later than all that came before it."""
     found: list[Found] = []
     open_: list[Window] = []
     for at, row in enumerate(rows):
@@ -37,7 +37,7 @@ def closed(w: PatternWindow, rows: Sequence[Row]) -> list[Found]:
         left = []
         for window in open_:
             last = rows[window.tuples[-1]]
-            if not compare("<", last["ts"], tau):
+            if not (window.tuples[-1] < at if arrival else compare("<", last["ts"], tau)):
                 left.append(window)
                 continue
             counts = {"iter": window.iter, "num": window.num}

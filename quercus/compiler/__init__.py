@@ -13,7 +13,7 @@ from quercus.compiler.bind import bind
 from quercus.compiler.cost import DEFAULT_WINDOWS
 from quercus.compiler.explain import APART as APART_BY
 from quercus.compiler.explain import FAR
-from quercus.compiler.nested import APART, FLATTENING, PRICED, STRATEGIES
+from quercus.compiler.nested import APART, FLATTENING, PRICED, STRATEGIES, settle
 from quercus.compiler.parse import parse_query
 from quercus.compiler.pipeline import Fired, apply, rewrite
 from quercus.compiler.planner import Built, plan_tree
@@ -99,19 +99,20 @@ def planned(text: str, bound: p.Query, schema: Schema, options: plans.Options) -
 def plan_again(plan: plans.Plan, observed: Observed, best: Arranged | None = None) -> plans.Plan:
     """The same query with other trees: what a run has seen of its events decides.
 
-    Whether ORs are distributed is decided again as well. Where the root is an operator over leaves without negations,
-    its `best` arrangement is all there is to decide.
+    Whether ORs are distributed is decided again as well. Where the root is an operator over leaves, its `best`
+    arrangement is all there is to decide.
     """
     q, asked, fired = plan.query, plan.options, plan.fired
-    if best is not None and isinstance(plan.tree.root, t.Stack | t.Join) and not best.arranger.negations:
-        arrangement = best.built()
-        routing = best.arranger.model.routing(sum(c.rows for c in best.arranger.components))
+    if best is not None and best.alone:
+        arrangement, model = best.built(), best.arranger.model
+        root = settle(arrangement.node, asked.nested, model) if best.arranger.negations else arrangement.node
+        routing = model.routing(sum(c.rows for c in best.arranger.components))
         tree = evolve(
             plan.tree,
-            root=arrangement.node,
+            root=root,
             shape=arrangement.shape,  # type: ignore[arg-type]
             routing=routing,
-            cost=t.total_cost(arrangement.node) + routing,
+            cost=t.total_cost(root) + routing,
         )
         only = (plans.Alternative(arrangement.chosen, tree.cost, True),)
         return evolve(plan, tree=tree, considered=only, arranged=arrangement.arranged)

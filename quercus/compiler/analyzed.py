@@ -40,11 +40,11 @@ def _factor(expected: float, actual: float) -> str:
 
 def actual_text(a: Actual) -> str:
     """What a node did, from what came out of it to the time that it took."""
-    words = list(_words(a))
-    return f" | {', '.join(words)}" if words else ""
+    said = list(words(a))
+    return f" | {', '.join(said)}" if said else ""
 
 
-def _words(a: Actual) -> Iterator[str]:
+def words(a: Actual) -> Iterator[str]:
     if a.matches is not None:
         yield f"matches {a.matches:,}"
     if a.rows is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Literal
 
 from attrs import evolve, frozen
 
 from quercus.compiler import cost, shapes
-from quercus.compiler.effort import Component, Effort
+from quercus.compiler.effort import Effort
+from quercus.compiler.structure import Component
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
@@ -37,22 +37,23 @@ class Arranged:
 
     arranger: Arranger
     tree: shapes.Tree | None
+    alone: bool = False  # whether nothing stands above it
 
     def renewed(self, observed: Observed) -> Arranged:
         """The same arrangement, judged by what a run has seen."""
-        return Arranged(self.arranger.renewed(observed), self.tree)
+        return Arranged(self.arranger.renewed(observed), self.tree, self.alone)
 
     def cost(self, tree: shapes.Tree | None) -> float:
         """Nanoseconds for one window length."""
         effort = self.arranger.effort
         return effort.stack_cost() if tree is None else shapes.cost(tree, effort.join_cost)
 
-    def best(self) -> tuple[Arranged, float]:
-        """The cheapest arrangement, and its cost."""
+    def below(self, limit: float) -> Arranged | None:
+        """The cheapest arrangement, if it costs less than a limit."""
         effort = self.arranger.effort
-        tree = shapes.cheapest(effort.op, effort.n, effort.join_cost, effort.least_cost)
-        stack, joined = self.cost(None), self.cost(tree)
-        return Arranged(self.arranger, None if stack <= joined else tree), min(stack, joined)
+        stack = self.cost(None)
+        tree = shapes.below(effort.op, effort.n, effort.join_cost, effort.least_cost, min(stack, limit))
+        return Arranged(self.arranger, tree, self.alone) if tree is not None or stack < limit else None
 
     def built(self) -> Arrangement:
         """The arrangement with its nodes, whose leaves say what was seen of them."""
@@ -99,13 +100,13 @@ class Arranger:
 
     def renewed(self, observed: Observed) -> Arranger:
         """The same operator over leaves, by what a run has seen of them."""
-        again = copy(self)
+        again = self._copy()
         again._take(self.effort.renewed(evolve(self.model, observed=observed)))
         return again
 
     def with_estimates(self) -> Arranger:
         """Leaves that show what is expected of them."""
-        again, found = copy(self), []
+        again, found = self._copy(), []
         for c in self.components:
             assert isinstance(c.node, t.Buffer)
             where = c.node.where
@@ -113,6 +114,11 @@ class Arranger:
             shown = t.Estimate(c.rows, self.model.buffer(events, len(where)))
             found.append(evolve(c, node=evolve(c.node, estimate=shown)))
         again.components = found
+        return again
+
+    def _copy(self) -> Arranger:
+        again = Arranger.__new__(Arranger)
+        again.__dict__.update(self.__dict__)
         return again
 
     def _take(self, effort: Effort) -> None:

@@ -16,10 +16,10 @@ from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.ir.flat import is_local
-from quercus.ir.observed import Observed
+from quercus.ir.observed import Leaf, Observed
 from quercus.stats import Stats
 
-DEFAULT_PER_WINDOW = 50.0  # events of each type in a time window, when nothing is known
+DEFAULT_PER_WINDOW = 20.0  # events of each type in a time window, when nothing is known
 DEFAULT_TYPES = 20.0  # types that share a count window, when nothing is known
 DEFAULT_DISTINCT = 50.0
 DEFAULT_WINDOWS = 10.0  # that a stream is long
@@ -38,6 +38,10 @@ class Model:
     types: Mapping[str, tuple[str, ...]] = field(factory=dict)  # of each variable
     observed: Observed | None = None
     constants: Constants = CALIBRATED
+
+    def seen(self, observed: Observed) -> Model:
+        """The same with what a run has seen."""
+        return Model(self.window, self.stats, self.types, observed, self.constants)
 
     @property
     def known(self) -> bool:
@@ -68,11 +72,24 @@ class Model:
         """Expected events of a leaf in one window, and those that pass the conditions on it alone."""
         tests = tuple(where)
         if self.observed is not None:
-            rows = self.observed.leaves.get((accepts, tuple(c for c in tests if is_local(c))))
+            leaf, rest = counted_leaf(accepts, tests)
+            rows = self.observed.leaves.get(leaf)
             if rows is not None:
-                return rows, rows * prod(self.selectivity(c) for c in tests if not is_local(c))
+                return rows, rows * prod(self.selectivity(c) for c in rest)
         events = self.events(accepts)
         return events, events * prod(self.selectivity(c) for c in tests)
+
+    def counted(self, leaf: Leaf, rest: tuple[x.Expr, ...]) -> float:
+        """Expected events of a leaf that pass all conditions on it: those that a run has tried, and the rest."""
+        rows = None if self.observed is None else self.observed.leaves.get(leaf)
+        if rows is None:
+            return self.leaf(leaf[0], (*leaf[1], *rest))[1]
+        return rows * prod([self.selectivity(c) for c in rest])
+
+    @property
+    def knows_order(self) -> bool:
+        """Whether anything is known of the order of events."""
+        return bool(self.observed.order if self.observed is not None else self.stats is not None and self.stats.order)
 
     def order(self, first: str, second: str) -> float:
         """How many times as many pairs of two variables are in order as chance would give."""
@@ -183,6 +200,12 @@ class Model:
     def held(self, rows: float, most: float) -> float:
         """Bytes of an internal buffer: a window of composites and a round; `most` is the fullest leaf's window."""
         return rows * (1.0 + min(ROUND / max(most, 1.0), 1e6)) * COMPOSITE_BYTES
+
+
+def counted_leaf(accepts: tuple[str, ...], where: tuple[x.Expr, ...]) -> tuple[Leaf, tuple[x.Expr, ...]]:
+    """A leaf as a run counts it, and the conditions that a run cannot try event by event."""
+    local = tuple(c for c in where if is_local(c))
+    return (accepts, local), tuple(c for c in where if c not in local) if len(local) < len(where) else ()
 
 
 def arrangements(op: str, m: int) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from attrs import frozen
+
 from quercus.compiler.analyzed import actual_text, compared, number, run_facts
 from quercus.compiler.arrange import implied
 from quercus.compiler.homes import Home, rewrite_homes
@@ -31,7 +33,7 @@ def explain(plan: Plan, *, verbose: bool = False, analysis: Analysis | None = No
     out += [f"  {cut(line)}" for line in text.query(essential(plan.query), unit).splitlines()]
     out += ["", "rules"]
     if verbose:
-        out += list(_trace(plan, unit))
+        out += list(_trace(plan))
     else:
         out.append("  " + (", ".join(dict.fromkeys(f.rule for f in plan.fired)) or "none fired"))
     out += ["", "plan"]
@@ -112,18 +114,42 @@ def facts(tree: t.Tree, unit: p.TimeUnit = "us") -> Iterator[tuple[str, str]]:
             yield "in streams", f"over the matches of each push: {reason}" if reason else "running totals"
 
 
-def _trace(plan: Plan, unit: p.TimeUnit) -> Iterator[str]:
+@frozen
+class Traced:
+    """A rule that fired: its law, the lines of the query that went and that came, or what it found."""
+
+    rule: str
+    law: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    finding: str
+
+
+def trace(plan: Plan) -> Iterator[Traced]:
+    """The rules that changed the query, in order."""
     from quercus.compiler.rules import BY_NAME
 
+    unit = plan.schema.timestamp_unit
+    for f in plan.fired:
+        before, after = text.query(f.before, unit).splitlines(), text.query(f.after, unit).splitlines()
+        yield Traced(
+            f.rule,
+            BY_NAME[f.rule].law,
+            tuple(line for line in before if line not in after),
+            tuple(line for line in after if line not in before),
+            _finding(f.rule, f.after) if before == after else "",
+        )
+
+
+def _trace(plan: Plan) -> Iterator[str]:
     if not plan.fired:
         yield "  none fired"
-    for f in plan.fired:
-        yield f"  {f.rule}: {BY_NAME[f.rule].law}"
-        before, after = text.query(f.before, unit).splitlines(), text.query(f.after, unit).splitlines()
-        yield from (f"    - {cut(line)}" for line in before if line not in after)
-        yield from (f"    + {cut(line)}" for line in after if line not in before)
-        if before == after:
-            yield f"    {_finding(f.rule, f.after)}"
+    for step in trace(plan):
+        yield f"  {step.rule}: {step.law}"
+        yield from (f"    - {cut(line)}" for line in step.before)
+        yield from (f"    + {cut(line)}" for line in step.after)
+        if step.finding:
+            yield f"    {step.finding}"
 
 
 def _finding(rule: str, q: p.Query) -> str:

@@ -14,7 +14,8 @@ from attrs import evolve
 
 from quercus.compiler import view_cost
 from quercus.compiler.cost import Model
-from quercus.compiler.effort import Component, Effort
+from quercus.compiler.effort import Effort
+from quercus.compiler.structure import Component
 from quercus.errors import LimitExceeded
 from quercus.ir import exists
 from quercus.ir import expr as x

@@ -53,6 +53,7 @@ _NAMES = {
 _OPERAND = {"IDENT", "SEQ", "LPAR"}
 
 
+_RESERVED = re.compile(r"[\s(,;&|!]\w+(?:[+*]|\[\d+\])?\s+(between|in|is|null|true|false)\s*$", re.IGNORECASE)
 _OTHERS = {
     "&&": "AND is written & or and",
     "||": "OR is written | or or",
@@ -91,6 +92,10 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
         if at_end:
             return error("the query is empty", "write for example: PATTERN SEQ(A a, B b) WITHIN 10 min", "E004")
         return error("a query begins with PATTERN", nearest(value, ["PATTERN"]) or "put PATTERN before the pattern")
+    reserved = _RESERVED.search(text[:start])
+    if reserved is not None and not re.search(r"\bwhere\b", text[:start], re.IGNORECASE):
+        span = Span(*reserved.span(1))
+        return error(f"'{reserved[1]}' is a keyword and cannot be a name", "choose another name for the variable")
     meant = _meant(text, start)
     if meant is not None:
         return error(f"'{value}' is not expected here" if not at_end else "the query ends too early", meant)

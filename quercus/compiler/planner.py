@@ -15,12 +15,12 @@ from attrs import evolve, frozen
 from quercus.compiler import cost
 from quercus.compiler.arrange import ANY, Arranged, Arranger, implied
 from quercus.compiler.constants import CALIBRATED, Constants
-from quercus.compiler.effort import Component
 from quercus.compiler.homes import inner_conjuncts, without_conditions
 from quercus.compiler.nested import APART, choose_strategy, settle
 from quercus.compiler.pipeline import bottom_up
 from quercus.compiler.rules.and_kleene_orders import and_kleene_orders
 from quercus.compiler.scope import Placed, inner_negations, negations
+from quercus.compiler.structure import Component
 from quercus.ir import exists, text
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
@@ -167,7 +167,10 @@ class _Planner:
                 rows *= self.model.selectivity(c.expr)
             node = t.Test(node, checks, t.Estimate(rows, work))
         node, rows = self.reject(node, rows, late)
-        return evolve(built, node=node, rows=rows, escaped=(), pending=())
+        arranged = built.arranged
+        if arranged is not None and node is built.node:
+            arranged = evolve(arranged, alone=True)
+        return evolve(built, node=node, rows=rows, escaped=(), pending=(), arranged=arranged)
 
     def reject(self, node: t.Node, rows: float, pending: list[Pending]) -> tuple[t.Node, float]:
         for n in pending:

@@ -7,6 +7,7 @@ own words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +25,7 @@ MAX_TEXT = 65_536
 MAX_DEPTH = 32
 MAX_TREE_DEPTH = 5 * MAX_DEPTH
 TERMINALS = Path(__file__).with_name("terminals.lark")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @frozen
@@ -50,6 +52,13 @@ def check_text(text: str, language: Language) -> None:
     if len(text) > MAX_TEXT:
         message = f"the query has {len(text):,} characters; the limit is {MAX_TEXT:,}"
         raise QueryError("E005", message, text=text, span=Span(MAX_TEXT, len(text)), hint="the text may go on to here")
+    half = _SURROGATE.search(text)
+    if half is not None:
+        shown = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)  # an error that cannot be printed is none
+        hint = "the text was read in a wrong encoding"
+        raise QueryError(
+            "E008", f"half of a character, U+{ord(half[0]):04X}", text=shown, span=Span(*half.span()), hint=hint
+        )
     _check_brackets(text, language)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations, product
+from math import inf
 
 Tree = int | tuple["Tree", "Tree"]
 
@@ -14,6 +15,7 @@ MAX_LISTED = {"SEQ": 8, "AND": 5}  # components up to which all trees are listed
 MAX_EXACT_AND = 10  # components of an AND up to which every subset is tried; beyond, greedy
 
 JoinCost = Callable[[int, int], float]  # (left mask, right mask) -> cost of that join alone
+Floor = Callable[[int], float]  # mask -> what any join that gives it costs at least
 
 
 def named(shape: str, n: int) -> Tree:
@@ -81,51 +83,71 @@ def _splits(op: str, items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
                 yield left, tuple(i for i in items if i not in left)
 
 
-def cheapest(op: str, n: int, join: JoinCost, floor: Callable[[int], float]) -> Tree:
+def cheapest(op: str, n: int, join: JoinCost, floor: Floor) -> Tree:
     """Dynamic programming over intervals (SEQ) or subsets (AND, greedy when large).
 
     `floor(mask)` is what any join that gives these components costs at least: it spares looking at splits that cannot
     win.
     """
+    return below(op, n, join, floor, inf) or _left(tuple(range(n)))
+
+
+def below(op: str, n: int, join: JoinCost, floor: Floor, limit: float) -> Tree | None:
+    """The cheapest tree, if it costs less than a limit: parts that cost as much are not looked at further."""
+    if floor((1 << n) - 1) >= limit:
+        return None
     if op == "SEQ":
-        return _over_intervals(n, join)
-    return _over_subsets(n, join, floor) if n <= MAX_EXACT_AND else _greedy(n, join)
+        return _over_intervals(n, join, floor, limit)
+    if n <= MAX_EXACT_AND:
+        return _over_subsets(n, join, floor, limit)
+    tree = _greedy(n, join)
+    return tree if cost(tree, join) < limit else None
 
 
-def _over_intervals(n: int, join: JoinCost) -> Tree:
-    best: dict[tuple[int, int], tuple[float, Tree]] = {(i, i): (0.0, i) for i in range(n)}
+def _over_intervals(n: int, join: JoinCost, floor: Floor, limit: float) -> Tree | None:
+    best: dict[int, tuple[float, Tree | None]] = {1 << i: (0.0, i) for i in range(n)}
     for length in range(2, n + 1):
         for i in range(n - length + 1):
-            j = i + length - 1
-            options = []
-            for k in range(i, j):
-                (cl, left), (cr, right) = best[i, k], best[k + 1, j]
-                lm, rm = (1 << (k + 1)) - (1 << i), (1 << (j + 1)) - (1 << (k + 1))
-                options.append((cl + cr + join(lm, rm), (left, right)))
-            best[i, j] = min(options, key=lambda o: o[0])
-    return best[0, n - 1][1]
+            whole = ((1 << length) - 1) << i
+            lowest, chosen, least = limit, None, floor(whole)
+            for size in range(1, length):
+                left = ((1 << size) - 1) << i
+                so_far = best[left][0] + best[whole ^ left][0]
+                if so_far + least < lowest:
+                    whole_cost = so_far + join(left, whole ^ left)
+                    if whole_cost < lowest:
+                        lowest, chosen = whole_cost, left
+            best[whole] = (lowest, None if chosen is None else _joined(best, chosen, whole ^ chosen))
+    return best[(1 << n) - 1][1]
 
 
-def _over_subsets(n: int, join: JoinCost, floor: Callable[[int], float]) -> Tree:
-    best: dict[int, tuple[float, Tree]] = {1 << i: (0.0, i) for i in range(n)}
+def _joined(best: dict[int, tuple[float, Tree | None]], left: int, right: int) -> Tree:
+    a, b = best[left][1], best[right][1]
+    assert a is not None
+    assert b is not None
+    return a, b
+
+
+def _over_subsets(n: int, join: JoinCost, floor: Floor, limit: float) -> Tree | None:
+    best: dict[int, tuple[float, Tree | None]] = {1 << i: (0.0, i) for i in range(n)}
     for whole in range(1, 1 << n):
         if whole & (whole - 1) == 0:
             continue
         first = whole & -whole
         others = whole ^ first
-        lowest, chosen, least = float("inf"), 0, floor(whole)
+        lowest, chosen, least = limit, None, floor(whole)
         part = (others - 1) & others
         while True:  # each split once: the side with the first component, and the rest
             left, right = first | part, others ^ part
-            below = best[left][0] + best[right][0]
-            if below + least < lowest:
-                whole_cost = below + join(left, right)
+            so_far = best[left][0] + best[right][0]
+            if so_far + least < lowest:
+                whole_cost = so_far + join(left, right)
                 if whole_cost < lowest:
                     lowest, chosen = whole_cost, left
             if part == 0:
                 break
             part = (part - 1) & others
-        best[whole] = (lowest, (best[chosen][1], best[whole ^ chosen][1]))
+        best[whole] = (lowest, None if chosen is None else _joined(best, chosen, whole ^ chosen))
     return best[(1 << n) - 1][1]
 
 

@@ -27,15 +27,6 @@ class Sieve:
     against: int
 
 
-@frozen(eq=False)
-class Trial:
-    """A condition between components: those that it needs, what passes it, and for which it is a sieve."""
-
-    needs: int
-    kept: float
-    sieves: dict[int, Sieve]
-
-
 def sieves_of(e: x.Expr, leaves: dict[str, int]) -> dict[int, Sieve]:
     """The components, by the variables of their leaves, that a condition sifts."""
     if not isinstance(e, x.Compare) or e.op not in DIRECTIONS:
@@ -69,19 +60,20 @@ def sifted(c: Constants, ranges: float, candidates: float, kept: list[float]) ->
     return len(kept) * (ranges * c.sift + blocks * c.block)
 
 
-def implied(i: int, bound: int, tests: list[Trial]) -> tuple[float, int] | None:
+def implied(i: int, bound: int, tests: list[dict[int, Sieve]]) -> tuple[int, int] | None:
     """What sieves of a later component say of this one: a < b < c, with c bound and b not, sifts a by a < c.
 
-    The part that passes, if values are even, and the components from which on it is said by the conditions themselves.
+    The places of the two conditions, each given by what it sifts. Once both can be tested, they say it
+    themselves.
     """
-    for near in tests:
-        for j, a in near.sieves.items():
+    for near, near_sieves in enumerate(tests):
+        for j, a in near_sieves.items():
             if j == i or bound >> j & 1 or a.against != 1 << i:
                 continue
-            for far in tests:
-                b = far.sieves.get(j)
-                if b is None or far is near or b.against & ~bound or b.own != a.own:
+            for far, far_sieves in enumerate(tests):
+                b = far_sieves.get(j)
+                if b is None or far == near or b.against & ~bound or b.own != a.own:
                     continue
                 if a.direction * b.direction < 0:
-                    return min(1.0, 2 * near.kept * far.kept), near.needs | far.needs
+                    return near, far
     return None

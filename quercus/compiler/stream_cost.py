@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import exp, factorial, lgamma, log, prod
 
 from quercus.compiler.cost import Model
-from quercus.compiler.effort import classes
+from quercus.compiler.structure import classes
 from quercus.ir import expr as x
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat

@@ -210,6 +210,17 @@ def streams(query: Query) -> Iterator[Given | Named]:
                 yield source.stream
 
 
+def pattern_windows(query: Continuous) -> dict[Stream, tuple[PatternWindow, ...]]:
+    """The pattern windows over each stream, each once, in the order in which they stand."""
+    found: dict[Stream, dict[PatternWindow, None]] = {}
+    for one in (*(q for _, q in query.named), query.query):
+        for select in selects(one.relation):
+            for source in select.sources:
+                if isinstance(source.window, PatternWindow):
+                    found.setdefault(source.stream, {})[source.window] = None
+    return {stream: tuple(windows) for stream, windows in found.items()}
+
+
 def conditions(window: PatternWindow) -> tuple[Expr, Expr, Expr, Expr]:
     return window.start, window.termination, window.iteration, window.filter
 

@@ -14,10 +14,11 @@ cdef extern from "pool.h":
     size_t pool_kept() noexcept nogil
     enum:
         POOL_MOST
+        POOL_LENT
 
 cnp.import_array()
 
-MOST = POOL_MOST
+MOST = POOL_MOST + POOL_LENT
 
 
 cdef void* take(size_t* size) noexcept nogil:
@@ -88,5 +89,5 @@ def extended(array, Py_ssize_t n):
 
 
 def kept():
-    """Bytes that wait for the next arrays."""
+    """Bytes that wait for the next arrays, those that the system may take among them."""
     return pool_kept()

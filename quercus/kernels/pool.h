@@ -1,5 +1,6 @@
 /* Memory for large results.  A fresh page costs several times what writing to it does, so that blocks of results that
-   nobody holds any more are kept for the next ones, up to POOL_MOST bytes in all.
+   nobody holds any more are kept for the next ones, up to POOL_MOST bytes in all.  Large ones are lent to the system
+   meanwhile, up to POOL_LENT: it takes their pages when it needs memory, and until then they are not fresh.
 
    Any thread may take and give.  Who finds the pool busy goes on without it: nobody waits, also not after a fork. */
 
@@ -12,10 +13,11 @@
 #include <sys/mman.h>
 #endif
 
-#define POOL_BLOCKS 32
+#define POOL_BLOCKS 64
 #define POOL_LEAST ((size_t)1 << 18)    /* what is smaller is malloc's */
 #define POOL_MOST ((size_t)1 << 26)
-#define POOL_LARGE (POOL_MOST / 4)      /* of what is as large, most will not be kept, and needs new pages every time */
+#define POOL_LENT ((size_t)1 << 30)
+#define POOL_LARGE ((size_t)1 << 22)    /* what is as large has pages of its own, huge ones if there are any */
 #define POOL_HUGE ((size_t)1 << 21)     /* a huge page: one page fault for 2 MiB instead of one for 4 KiB */
 
 #define POOL_SMALL ((size_t)1 << 13)    /* where a result begins: what a stream takes and gives with every push */
@@ -24,6 +26,7 @@
 typedef struct {
     void* at;
     size_t size;
+    int lent;
 } PoolBlock;
 
 static struct {
@@ -31,7 +34,8 @@ static struct {
     void* small[POOL_SMALLS];
     int count;
     int smalls;
-    size_t size;
+    size_t size;                        /* of those that are not lent */
+    size_t lent;
     char busy;
 } pool;
 
@@ -43,8 +47,30 @@ static PoolBlock pool_remove(int i)
     PoolBlock block = pool.blocks[i];
     memmove(pool.blocks + i, pool.blocks + i + 1, (size_t)(pool.count - i - 1) * sizeof(PoolBlock));
     pool.count--;
-    pool.size -= block.size;
+    *(block.lent ? &pool.lent : &pool.size) -= block.size;
     return block;
+}
+
+/* Whether the system may take the pages of a block until it is written to again. */
+static int pool_lend(void* at, size_t size)
+{
+#if defined(__linux__) && defined(MADV_FREE)
+    return size >= POOL_LARGE && size <= POOL_LENT && madvise(at, size, MADV_FREE) == 0;
+#else
+    (void)at;
+    (void)size;
+    return 0;
+#endif
+}
+
+/* The oldest block of a kind; if there is none, the oldest. */
+static int pool_oldest(int lent)
+{
+    int i;
+    for (i = 0; i < pool.count; i++)
+        if (pool.blocks[i].lent == lent)
+            return i;
+    return 0;
 }
 
 /* A block of at least *size bytes, which becomes its size; NULL: no memory. */
@@ -97,20 +123,26 @@ static void pool_give(void* at, size_t size)
         }
         pool_leave();
     }
-    if (at != NULL && size >= POOL_LEAST && size <= POOL_MOST && pool_enter()) {
-        while (pool.count == POOL_BLOCKS || pool.size + size > POOL_MOST)
-            old[n++] = pool_remove(0);
-        pool.blocks[pool.count].at = at;
-        pool.blocks[pool.count++].size = size;
-        pool.size += size;
-        pool_leave();
-        at = NULL;
+    if (at != NULL && size >= POOL_LEAST) {
+        int lent = pool_lend(at, size);
+        size_t* all = lent ? &pool.lent : &pool.size;
+        size_t most = lent ? POOL_LENT : POOL_MOST;
+        if (size <= most && pool_enter()) {
+            while (pool.count == POOL_BLOCKS || *all + size > most)
+                old[n++] = pool_remove(pool_oldest(lent));
+            pool.blocks[pool.count].at = at;
+            pool.blocks[pool.count].lent = lent;
+            pool.blocks[pool.count++].size = size;
+            *all += size;
+            pool_leave();
+            at = NULL;
+        }
     }
     while (n)
         free(old[--n].at);
     free(at);
 }
 
-static size_t pool_kept(void) { return pool.size; }
+static size_t pool_kept(void) { return pool.size + pool.lent; }
 
 #endif

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from quercus.kernels.gather import Column
+    from quercus.kernels.keys import Numbers, Strings
     from quercus.kernels.route import Indices, Offsets
 
 
@@ -179,3 +180,49 @@ def _owners(starts: NDArray[np.int64], owners: NDArray[np.int64], count: int) ->
     if len(owners) != len(starts) or not all(0 <= owner < count for owner in owners.tolist()):
         raise ValueError("an owner beyond the count")
     return [int(owner) for owner in owners]
+
+
+class Table:
+    """Numbers for keys: see keys.pyx."""
+
+    def __init__(self, n_parts: int, seed: int) -> None:
+        self.known: dict[tuple[int | bytes, ...], int] = {}
+        self.free: list[int] = []
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def codes(self, parts: "list[Numbers | Strings]", rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self._code(_key(parts, r), learn=True) for r in rows.tolist()], np.int64)
+
+    def find(self, parts: "list[Numbers | Strings]", rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self._code(_key(parts, r), learn=False) for r in rows.tolist()], np.int64)
+
+    def _code(self, key: tuple[int | bytes, ...] | None, *, learn: bool) -> int:
+        if key is None:
+            return -1
+        if key not in self.known and not learn:
+            return -2
+        if key not in self.known:
+            self.known[key] = self.free.pop() if self.free else self.size
+            self.size = max(self.size, self.known[key] + 1)
+        return self.known[key]
+
+    def keep(self, codes: NDArray[np.int64]) -> None:
+        kept = set(codes.tolist())
+        self.free += sorted(c for c in self.known.values() if c not in kept)
+        self.known = {k: c for k, c in self.known.items() if c in kept}
+
+
+def _key(parts: "list[Numbers | Strings]", row: int) -> tuple[int | bytes, ...] | None:
+    found: list[int | bytes] = []
+    for part in parts:
+        valid = part[-1]
+        if valid is not None and not valid[row]:
+            return None
+        if len(part) == 2:
+            found.append(int(part[0][row]))
+        else:
+            found.append(part[1][part[0][row] : part[0][row + 1]].tobytes())
+    return tuple(found)

@@ -166,17 +166,6 @@ def unpack(keys: Keys, low: int, bits: int, out: list[Small]) -> None:
             to[i] = value
 
 
-def sort_packed(keys: Keys, spare: Keys, bits: int, k: int, counts: NDArray[np.uint32]) -> Keys:
-    """Numbers of k positions each, in order, in the array returned."""
-    _packs(k, bits)
-    _same_length(keys, spare)
-    if len(counts) < 2**bits:
-        raise ValueError("no room to count")
-    out = keys if k & 1 or not len(keys) else spare
-    out[:] = np.sort(keys)
-    return out
-
-
 def _packs(k: int, bits: int) -> None:
     if not 2 <= k <= 32 or not 1 <= bits <= 16 or bits * (k - 1) >= 64:
         raise ValueError(f"{k} positions of {bits} bits are no number")

@@ -151,6 +151,17 @@ class Windows:
             w.first, w.prev = int(places[w.first]), int(places[w.prev])
             w.taken = places[w.taken].tolist() if w.taken else []
 
+    def restore(self, windows: Index, tuples: Index, n_groups: int, position: int) -> None:
+        """What the kernel's `state` gave: of windows that keep tuples by group, the last ones of it are theirs."""
+        chains: dict[int, list[int]] = {}
+        for owner, at in tuples.tolist():
+            chains.setdefault(owner, []).append(at)
+        for number, (group, first, prev, ready, went, num) in enumerate(windows.tolist()):
+            w = Window(group, first, ready)
+            w.prev, w.iter, w.num = prev, went, num
+            w.taken = chains.get(-1 - number) or chains.get(group, [])[-(num - 1) :] if num > 1 else []
+            self.open.append(w)
+
     def state(self) -> Index:
         """Group, first, ready, iter and num of each open window, in the order of opening."""
         rows = [(w.group, w.first, w.ready, w.iter, w.num) for w in self.open]

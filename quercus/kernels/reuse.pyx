@@ -413,45 +413,6 @@ def unpack(const uint64_t[::1] keys, int64_t low, int bits, list out):
                 to[c][i] = start + <int64_t> (keys[i] >> bits * (k - 1 - c) & mask)
 
 
-def sort_packed(uint64_t[::1] keys, uint64_t[::1] spare, int bits, int k, uint32_t[::1] counts):
-    """Numbers of k positions each, which come by their last position, then the others: in order, in the array returned.
-
-    As they are sorted by the last position, only the others are passed over, from the last but one on. `counts` has room
-    for 2**bits, and for one more than the greatest first position.
-    """
-    cdef Py_ssize_t n = keys.shape[0], i, size
-    cdef int c, shift
-    cdef uint64_t mask, digit
-    cdef uint32_t now, count
-    same_length(n, spare.shape[0])
-    packs(k, bits)
-    if counts.shape[0] < 1 << bits:
-        raise ValueError("no room to count")
-    if n == 0:
-        return keys
-    cdef uint64_t* here = &keys[0]
-    cdef uint64_t* there = &spare[0]
-    with nogil:
-        for c in range(k - 2, -1, -1):
-            shift = bits * (k - 1 - c)
-            mask = (1 << bits) - 1 if c else <uint64_t> -1
-            size = 1 << bits if c else counts.shape[0]
-            memset(&counts[0], 0, size * sizeof(uint32_t))
-            for i in range(n):
-                counts[<Py_ssize_t> (here[i] >> shift & mask)] += 1
-            now = 0
-            for i in range(size):
-                count = counts[i]
-                counts[i] = now
-                now += count
-            for i in range(n):
-                digit = here[i] >> shift & mask
-                there[counts[<Py_ssize_t> digit]] = here[i]
-                counts[<Py_ssize_t> digit] += 1
-            here, there = there, here
-    return keys if k & 1 else spare
-
-
 cdef int packs(int k, int bits) except -1:
     if not 2 <= k <= COLUMNS or not 1 <= bits <= DIGIT or bits * (k - 1) >= 64:
         raise ValueError(f"{k} positions of {bits} bits are no number")

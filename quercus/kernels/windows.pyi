@@ -25,7 +25,14 @@ BY_WINDOW: int
 
 Index = NDArray[np.int64]
 
-class Windows:
+class Pass:
+    @property
+    def status(self) -> int: ...
+    def cancel(self) -> None: ...
+
+def together(passes: Sequence[Pass], n: int, max_state: int = ...) -> int: ...
+
+class Windows(Pass):
     def __init__(
         self,
         code: Sequence[int],
@@ -41,8 +48,7 @@ class Windows:
         columns: Sequence[tuple[NDArray[Any], NDArray[np.uint8] | None]],
         const_i: Index,
     ) -> None: ...
-    def cancel(self) -> None: ...
-    def run(
+    def begin(
         self,
         steps: Index,
         codes: Index,
@@ -58,7 +64,8 @@ class Windows:
         part: int = 0,
         parts: int = 1,
         size: int = -1,
-    ) -> tuple[int, Index, Index, Index, Index, Index]: ...
+    ) -> None: ...
+    def finish(self) -> tuple[int, Index, Index, Index, Index, Index]: ...
     def delay(self, position: int, lead: int) -> None: ...
     def trim(self) -> None: ...
     def groups(self) -> Index: ...
@@ -75,14 +82,19 @@ class Windows:
     @property
     def open(self) -> int: ...
     @property
+    def has_loose(self) -> bool: ...
+    @property
     def state_bytes(self) -> int: ...
 
-def pairs(
-    steps: Index,
-    codes: Index,
-    flags: NDArray[np.uint16],
-    n_groups: int,
-    max_closed: int,
-    max_nanoseconds: int,
-    max_state: int,
-) -> tuple[int, Index, Index]: ...
+class Pairs(Pass):
+    def __init__(
+        self,
+        steps: Index,
+        codes: Index,
+        flags: NDArray[np.uint16],
+        n_groups: int,
+        max_closed: int,
+        max_nanoseconds: int,
+        max_state: int,
+    ) -> None: ...
+    def finish(self) -> tuple[int, Index, Index]: ...

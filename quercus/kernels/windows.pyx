@@ -1,4 +1,4 @@
-"""Pattern windows: all open windows of one pattern window in one pass over a stream (Shen et al., Algorithm 1).
+"""Pattern windows: all open windows, of one pattern window or several, in one pass over a stream (Shen et al., Algorithm 1).
 
 Windows stand in groups, those of one key together, in the order of their opening. A tuple touches the windows of its own
 group; of the others only where its flags say so. What a condition says of the tuple alone is in the flags; what it says of
@@ -20,7 +20,7 @@ import numpy as np
 
 from quercus.kernels._machine cimport *
 from quercus.kernels._typedefs cimport QUERCUS_IS_CHECKED, int32_t, int64_t, uint8_t, uint16_t
-from quercus.kernels.memory cimport adopt, give
+from quercus.kernels.memory cimport adopt, give, take
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
@@ -32,6 +32,7 @@ cdef extern from *:
 
 DEF STACK = 48
 DEF AHEAD = 12      # steps for which memory is fetched beforehand
+DEF RANGE = 4096    # tuples that one looks at before the next one does
 
 # What a run answers when it cannot go on.
 OK, STOPPED, TOO_MANY, TOO_LONG, NO_MEMORY, TOO_MUCH_STATE = 0, -1, -2, -3, -5, -6
@@ -91,7 +92,10 @@ cdef struct Node:           # a tuple that was taken in
     int64_t back            # the one before it; or the next free one
 
 
-cdef class Windows:
+include "windows_pass.pxi"
+
+
+cdef class Windows(Pass):
     """The open windows of one pattern window, and what closes them.
 
     Columns 0 and 1 of the programs are the window's two counts, iter and num; those that are loaded follow. `code` and `preds` are the programs of termination, iteration, filter and bound, as (start, end) each or None where the
@@ -124,6 +128,11 @@ cdef class Windows:
     cdef int64_t horizon    # the position after the tuples of this run; -1: nothing comes after them
     cdef Out pending        # windows, and groups as -1 - g, that are ready there, unless more tuples of that time come
     cdef Out outs[5]        # close, first, iter, num, tuples
+    cdef const int64_t[::1] steps, codes, homes, ends
+    cdef const uint16_t[::1] flags
+    cdef Py_ssize_t at      # the next step
+    cdef int64_t position, place
+    cdef int part, parts
     cdef readonly bint mixed    # the last run closed windows of several groups at once
     cdef readonly int64_t touched   # windows that were looked at in all runs, one by one or all of a group at once
     cdef readonly int64_t most_open
@@ -168,6 +177,7 @@ cdef class Windows:
         free(self.nodes)
         free(self.busy)
         give(self.pending.v, self.pending.cap * sizeof(int64_t))
+        self._drop()
 
     def load(self, Py_ssize_t n, columns, const_i):
         """The columns that programs read, with `n` tuples each, and the integer constants."""
@@ -201,44 +211,46 @@ cdef class Windows:
 
     # running
 
-    def cancel(self):
-        """Stop a run that goes on in another thread."""
-        self.m.cancelled = 1
-
-    def run(
+    def begin(
         self, const int64_t[::1] steps, const int64_t[::1] codes, const int64_t[::1] homes, const uint16_t[::1] flags,
         const int64_t[::1] ends, int64_t position, int64_t place, int64_t n_groups, int64_t max_closed, int64_t max_nanoseconds,
         int64_t max_state, int part=0, int parts=1, int64_t size=-1,
     ):
-        """Show some tuples to the windows, and answer (status, close, first, iter, num, tuples) of those that they close.
+        """The tuples that a pass will show to the windows.
 
         `steps` are the tuples that matter, by number in this call, ascending; the others must let every window go on and be
         taken in by none. The arrays beside it are of the same length: `codes`, the group that a tuple touches, or -1 for none;
         `homes`, the group that a window opened by it stands in; flags. `ends` has for every tuple of the call the number of the
         first later one, or nothing where no two times are equal. Tuple 0 has this `position` in the stream and this `place` in
-        the columns. close, first and tuples are places in the columns. Of `parts` that share the groups, this is one. `size` is
-        how many tuples this call is about, where another may follow.
+        the columns. Of `parts` that share the groups, this is one. `size` is how many tuples this call is about, where another
+        may follow.
         """
-        cdef int status = 0, i
         if not steps.shape[0] == codes.shape[0] == homes.shape[0] == flags.shape[0]:
             raise ValueError("steps that differ in length")
         self._groups(n_groups)
-        for i in range(5):
-            self.outs[i] = Out(NULL, 0, 0)
-        self.mixed = False
+        self._drop()
+        self.mixed, self.status, self.at = False, 0, 0
+        self.steps, self.codes, self.homes, self.flags, self.ends = steps, codes, homes, flags, ends
+        self.position, self.place, self.part, self.parts = position, place, part, parts
         self._expect(position + size if size >= 0 else -1)
-        self.m.n_matches, self.m.max_matches, self.m.cancelled, self.m.ticks = 0, max_closed, 0, 0
+        self.m.n_matches, self.m.max_matches, self.m.ticks, self.cancelled = 0, max_closed, 0, 0
         self.m.deadline = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
         self.m.max_state = max_state
-        try:
-            with nogil:
-                status = self._steps(steps, codes, homes, flags, ends, position, place, part, parts)
-            let_out()
-            return status, *[self._take(&self.outs[i]) for i in range(5)]
-        finally:
-            for i in range(5):
-                give(self.outs[i].v, self.outs[i].cap * sizeof(int64_t))
-                self.outs[i] = Out(NULL, 0, 0)
+
+    def finish(self):
+        """(status, close, first, iter, num, tuples) of the windows that the pass closed; the last three and `close` and
+        `first` are places in the columns.
+        """
+        cdef int i
+        self.steps = self.codes = self.homes = self.ends = None
+        self.flags = None
+        return self.status, *[self._take(&self.outs[i]) for i in range(5)]
+
+    cdef void _drop(self) noexcept:
+        cdef int i
+        for i in range(5):
+            give(self.outs[i].v, self.outs[i].cap * sizeof(int64_t))
+            self.outs[i] = Out(NULL, 0, 0)
 
     cdef _take(self, Out* o):
         cdef int64_t* v = o.v
@@ -260,15 +272,21 @@ cdef class Windows:
         self.n_g = max(self.n_g, n)
         return 0
 
-    cdef int _steps(
-        self, const int64_t[::1] steps, const int64_t[::1] codes, const int64_t[::1] homes, const uint16_t[::1] flags,
-        const int64_t[::1] ends, int64_t position, int64_t place, int part, int parts,
-    ) noexcept nogil:
-        cdef Py_ssize_t s, n = steps.shape[0]
+    cdef int64_t _holds_bytes(self) noexcept nogil:
+        return self._held()
+
+    cdef int _advance(self, int64_t until) noexcept nogil:
+        cdef Py_ssize_t s = self.at, n = self.steps.shape[0]
+        cdef const int64_t* steps = &self.steps[0] if n else NULL
+        cdef const int64_t* codes = &self.codes[0] if n else NULL
+        cdef const int64_t* homes = &self.homes[0] if n else NULL
+        cdef const uint16_t* flags = &self.flags[0] if n else NULL
+        cdef int64_t position = self.position, place = self.place
+        cdef int part = self.part, parts = self.parts
         cdef int64_t i, code, home, end, k, other
         cdef int f, r
-        cdef bint tied = ends.shape[0] > 0
-        for s in range(n):
+        cdef bint tied = self.ends.shape[0] > 0
+        while s < n and steps[s] < until:
             i, code, home, f = steps[s], codes[s], homes[s], flags[s]
             if s + 2 * AHEAD < n and codes[s + 2 * AHEAD] >= 0:
                 prefetch(&self.g[codes[s + 2 * AHEAD]])
@@ -279,7 +297,8 @@ cdef class Windows:
                     code = -2
                 if (home if home >= 0 else 0) % parts != part:
                     home = -2
-            end = position + (ends[i] if tied else i + 1)
+            end = position + (self.ends[i] if tied else i + 1)
+            s += 1
             if f & STARTS_ and home != -2:
                 r = self._open(home, place + i, end)
                 if r:
@@ -312,10 +331,11 @@ cdef class Windows:
                 r = self._pause()
                 if r:
                     return r
+        self.at = s
         return 0
 
     cdef int _pause(self) noexcept nogil:
-        if self.m.cancelled:
+        if self.cancelled:
             return -1
         if self.m.deadline and monotonic() >= self.m.deadline:
             return -3
@@ -695,7 +715,12 @@ cdef class Windows:
 
     def groups(self):
         """The groups that have windows."""
-        return np.array([self.busy[k] for k in range(self.n_busy)], np.int64)
+        found = np.empty(self.n_busy, np.int64)
+        cdef int64_t[::1] out = found
+        cdef int64_t k
+        for k in range(self.n_busy):
+            out[k] = self.busy[k]
+        return found
 
     def mark(self, uint8_t[::1] used):
         """Set to 1 what stands for a tuple, by place, that open windows need."""
@@ -721,38 +746,58 @@ cdef class Windows:
         """(windows, tuples): group, first, prev, ready, iter and num of each open window, in the order of opening; and
         (owner, tuple) of what they took in, oldest first, where the owner is a group, or -1 - the number of a window.
         """
-        cdef int64_t k, i
+        cdef int64_t k, i, n = 0, m = 0
         cdef Cluster* g
         cdef Window* w
-        rows, chains = [], []
+        windows_ = np.empty((self.n_open, 6), np.int64)
+        numbers_ = np.empty(self.n_open, np.int64)
+        cdef int64_t[:, ::1] windows = windows_, tuples
+        cdef int64_t[::1] numbers = numbers_, ordered
         for k in range(self.n_busy):
             g = &self.g[self.busy[k]]
             i = g.head
             while i >= 0:
                 w = &self.w[i]
+                windows[n, 0], windows[n, 1], windows[n, 2] = self.busy[k], w.first, w.prev
                 if self.alike and self._is_mature(g, i):
-                    rows.append((self.busy[k], w.first, w.prev, g.ready, w.iter_ + g.iter_, w.num + g.num, i))
+                    windows[n, 3], windows[n, 4], windows[n, 5] = g.ready, w.iter_ + g.iter_, w.num + g.num
                 elif self.alike:
-                    rows.append((self.busy[k], w.first, w.prev, g.fresh_ready, 1, 1, i))
+                    windows[n, 3], windows[n, 4], windows[n, 5] = g.fresh_ready, 1, 1
                 else:
-                    rows.append((self.busy[k], w.first, w.prev, w.ready, w.iter_, w.num, i))
+                    windows[n, 3], windows[n, 4], windows[n, 5] = w.ready, w.iter_, w.num
+                numbers[n] = i
+                n += 1
                 i = w.next_
-            chains += [(self.busy[k], t) for t in self._listed(g.chain)]
         i = self.loose
         while i >= 0:
             w = &self.w[i]
-            rows.append((-1, w.first, w.prev, w.ready, w.iter_, w.num, i))
+            windows[n, 0], windows[n, 1], windows[n, 2] = -1, w.first, w.prev
+            windows[n, 3], windows[n, 4], windows[n, 5] = w.ready, w.iter_, w.num
+            numbers[n] = i
+            n += 1
             i = w.next_
-        rows.sort(key=lambda r: r[1])
-        chains += [(-1 - number, t) for number, r in enumerate(rows) for t in self._listed(self.w[r[6]].chain)]
-        return np.array([r[:6] for r in rows], np.int64).reshape(-1, 6), np.array(chains, np.int64).reshape(-1, 2)
+        order = np.argsort(windows_[:, 1], kind="stable")
+        windows_, ordered = windows_[order], numbers_[order]
+        tuples_ = np.empty((self.live_nodes, 2), np.int64)
+        tuples = tuples_
+        for k in range(self.n_busy):
+            m = self._listed(self.g[self.busy[k]].chain, self.busy[k], tuples, m)
+        for k in range(n):
+            m = self._listed(self.w[ordered[k]].chain, -1 - k, tuples, m)
+        return windows_, tuples_[:m]
 
-    cdef list _listed(self, int64_t chain):
-        found = []
+    cdef int64_t _listed(self, int64_t chain, int64_t owner, int64_t[:, ::1] tuples, int64_t m) noexcept:
+        """The tuples of a chain, oldest first, with their owner; where the next ones go."""
+        cdef int64_t i = chain, end = m
+        while i >= 0:
+            end += 1
+            i = self.nodes[i].back
+        i = end - 1
         while chain >= 0:
-            found.append(self.nodes[chain].tuple_)
+            tuples[i, 0], tuples[i, 1] = owner, self.nodes[chain].tuple_
             chain = self.nodes[chain].back
-        return found[::-1]
+            i -= 1
+        return end
 
     def restore(self, const int64_t[:, ::1] windows, const int64_t[:, ::1] tuples, int64_t n_groups, int64_t position):
         """What `state` gave, before the first run of a new one. `position` is that of the next tuple."""
@@ -794,6 +839,11 @@ cdef class Windows:
         return self.n_open
 
     @property
+    def has_loose(self):
+        """Whether windows are open that have no key."""
+        return self.loose >= 0
+
+    @property
     def state_bytes(self):
         """What open windows and the tuples that they took in hold."""
         return self._held()
@@ -806,70 +856,4 @@ cdef void let_out() except *:
     """Raise what a signal handler raised while the kernel ran."""
 
 
-def pairs(
-    const int64_t[::1] steps, const int64_t[::1] codes, const uint16_t[::1] flags, int64_t n_groups, int64_t max_closed,
-    int64_t max_nanoseconds, int64_t max_state,
-):
-    """(status, close, first) of the windows that close, where all of a group are alike, tuples touch their own group only, no
-    two times are equal, and nothing else is asked: `Windows.run` in short. `codes` may be -1 for tuples without a key.
-    """
-    cdef Py_ssize_t n = steps.shape[0], s
-    cdef int64_t n_open = 0, end = sat_add(monotonic(), max_nanoseconds) if max_nanoseconds >= 0 else 0
-    cdef int64_t code, j
-    cdef int status = 0, f
-    cdef Out outs[2]
-    if not n == codes.shape[0] == flags.shape[0] or n >= 2 ** 31:
-        raise ValueError("steps that differ in length, or too many")
-    outs[0], outs[1] = Out(NULL, 0, 0), Out(NULL, 0, 0)
-    heads_, tails_, sizes_ = np.full(n_groups, -1, np.int32), np.zeros(n_groups, np.int32), np.zeros(n_groups, np.int32)
-    later_ = np.empty(n, np.int32)
-    cdef int32_t[::1] heads = heads_, tails = tails_, sizes = sizes_, later = later_     # of groups; and of each step that opened one
-    try:
-        with nogil:
-            for s in range(n):
-                code, f = codes[s], flags[s]
-                if s & 65535 == 65535:
-                    if end and monotonic() >= end:
-                        status = -3
-                        break
-                    with gil:
-                        if check_signals() < 0:
-                            status = -1
-                            break
-                if code < 0:
-                    continue
-                if f & ENDS_:
-                    j = heads[code]
-                    if outs[0].n + sizes[code] > max_closed:
-                        status = -2
-                        break
-                    while j >= 0:
-                        if push(&outs[0], steps[s]) or push(&outs[1], steps[j]):
-                            status = -5
-                            break
-                        j = later[j]
-                    if status:
-                        break
-                if f & ENDS_ or not f & STAYS_:
-                    n_open -= sizes[code]
-                    heads[code], sizes[code] = -1, 0
-                if f & STARTS_:
-                    later[s] = -1
-                    if heads[code] < 0:
-                        heads[code] = s
-                    else:
-                        later[tails[code]] = s
-                    tails[code] = s
-                    sizes[code] += 1
-                    n_open += 1
-                    if n_open * <int64_t> sizeof(Window) > max_state:
-                        status = -6
-                        break
-        let_out()
-        found = status, adopt(outs[0].v, outs[0].n, outs[0].cap * sizeof(int64_t)), adopt(outs[1].v, outs[1].n, outs[1].cap * sizeof(int64_t))
-        outs[0].v = outs[1].v = NULL
-        return found
-    finally:
-        for f in range(2):
-            if outs[f].v != NULL:
-                give(outs[f].v, outs[f].cap * sizeof(int64_t))
+include "windows_pairs.pxi"

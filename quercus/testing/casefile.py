@@ -11,7 +11,7 @@
 A file is a list of cases; each begins with `case:` and has `key: value` lines. A line that begins with a blank goes on
 with the value above it. Blank lines mean nothing. There are no comments at the end of a line.
 
-The keys of a case, each at most once except `match` and `row`:
+The keys of a case, each at most once except `match`, `row`, `must match` and `must not match`:
 
     case        its name, unique in the file
     why         where the expectation comes from
@@ -29,8 +29,17 @@ The keys of a case, each at most once except `match` and `row`:
     row         one expected output row: 3, 'x'
     rows        `none`, when no row comes out
     error       the code with which the query must be refused: E104
+    must match      bindings that some match has: G=g1 T=t9; variables that are left out may be bound to anything
+    must not match  bindings that no match has
+    live        the case as a live stream, and what it gives when: a1 c6 c7:a1 @9 end:a8+b9
+    delay       how late events may come in it: 2, or 5 s
 
-A case must say what it expects: matches, rows, or an error alone.
+A case must say what it expects: matches, rows, some matches, a live stream, or an error alone. `match` lines are *all*
+matches; `must match` and `must not match` are about some.
+
+`live` has every event once, in the order in which they come, and between them `@7`, which tells the stream that its
+clock stands at 7, and at last `end`. `c7:a1+b2` says that the push of c7 gives the match of a1 and b2; several matches
+stand between slashes. Where nothing is said, nothing may come, so that `live` says of every match when it is given.
 
 An event is `label{attributes}` with no blank between the two.
 
@@ -48,46 +57,27 @@ An event is `label{attributes}` with no blank between the two.
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from quercus.errors import QuercusError
+from quercus.testing.expectations import Match, Row, Step, matches_of, rows_of, some_of, steps_of
+from quercus.testing.scanner import LABEL, NAME, CaseError, Entry, Scanner, names_in, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-Match = dict[str, int | list[int]]
-Row = dict[str, Any]
-
 ONCE = (
     "case", "why", "query", "events", "types", "attributes", "ties", "unit", "key", "hierarchy",
-    "matches", "returns", "rows", "error",
+    "delay", "matches", "returns", "rows", "error", "live",
 )  # fmt: skip
-MANY = ("match", "row")
+MANY = ("match", "row", "must match", "must not match")
 EXPECTATIONS = ("match", "matches", "returns", "row", "rows", "error")
+SOME = ("must match", "must not match", "live")
 UNITS = ("s", "ms", "us", "ns")
 ATTRIBUTE_TYPES = ("int64", "float64", "bool", "string", "timestamp")
-
-_STRING = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
-_NAME = rf"(?:{_STRING}|\w+)"
-_LABEL = re.compile(rf"(?:(?P<name>{_NAME})@(?P<at>\d+)|(?P<letters>[^\W\d_]+)(?P<time>\d+))(?:\#\d+)?", re.ASCII)
-_NUMBER = re.compile(r"-?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+|\d+)")
-_WORD = re.compile(r"-?[A-Za-z]+")
-_WORDS: dict[str, Any] = {
-    "null": None, "true": True, "false": False, "nan": math.nan, "inf": math.inf, "-inf": -math.inf,
-}  # fmt: skip
-
-
-class CaseError(QuercusError):
-    """A `.case` file that cannot be read: says the file, the line and what is wrong there."""
-
-    def __init__(self, path: Path | str, line: int, message: str) -> None:
-        self.path, self.line, self.message = Path(path), line, message
-        super().__init__(f"{path}:{line}: {message}")
 
 
 @frozen
@@ -117,6 +107,10 @@ class Case:
     error: str | None
     path: Path
     line: int
+    must: tuple[Match, ...] = ()
+    must_not: tuple[Match, ...] = ()
+    live: tuple[Step, ...] | None = None
+    delay: str | int | None = None
 
 
 @frozen
@@ -129,16 +123,6 @@ class Actual:
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Entry:
-    """`key: value` with the lines it covers, [line, end), counted from 1."""
-
-    key: str
-    value: str
-    line: int
-    end: int
 
 
 def read(path: Path | str) -> list[Case]:
@@ -207,7 +191,9 @@ def _entries(path: Path, lines: Sequence[str]) -> Iterator[Entry]:
         if not colon:
             raise CaseError(path, number, f"expected 'key: value', found {text[:40]!r}")
         if key not in ONCE + MANY:
-            raise CaseError(path, number, f"unknown key '{key}'; the keys are {', '.join(ONCE[:10] + EXPECTATIONS)}")
+            raise CaseError(
+                path, number, f"unknown key '{key}'; the keys are {', '.join(ONCE[:11] + EXPECTATIONS + SOME)}"
+            )
         open_entry = Entry(key, value.strip(), number, number + 1)
     if open_entry is not None:
         yield open_entry
@@ -233,7 +219,7 @@ def case_of(path: Path, entries: list[Entry]) -> Case:
     options = Options(
         ties=one_of("ties", ("strict", "arrival"), "strict"),
         time_unit=one_of("unit", UNITS, "ms"),
-        key=tuple(_names(path, single["key"])) if "key" in single else (),
+        key=tuple(names_in(path, single["key"])) if "key" in single else (),
         hierarchy=_hierarchy(path, single.get("hierarchy")),
     )
     labels, events, attributes = _stream(path, single)
@@ -242,29 +228,29 @@ def case_of(path: Path, entries: list[Entry]) -> Case:
     for name in options.key:
         if name not in attributes:
             raise fail("key", f"no event has the attribute {name!r}")
-    matches = _matches(path, entries, labels)
-    columns, rows = _rows(path, entries)
+    matches = matches_of(path, entries, labels)
+    columns, rows = rows_of(path, entries)
     error = text("error") or None
     if "error" in single and not re.fullmatch(r"E\d{3}", text("error")):
         raise fail("error", f"an error is a code such as E104, not {text('error')!r}")
-    if error is not None and (matches is not None or rows is not None):
+    must, must_not = (some_of(path, entries, key, labels) for key in ("must match", "must not match"))
+    live = steps_of(path, single["live"], labels) if "live" in single else None
+    if "delay" in single and live is None:
+        raise fail("delay", "'delay:' is for a 'live:' line, and there is none")
+    some = bool(must or must_not) or live is not None
+    if error is not None and (matches is not None or rows is not None or some):
         raise fail("error", "a query that must be refused has no matches and no rows")
-    if error is None and matches is None and rows is None:
+    if error is None and matches is None and rows is None and not some:
         raise fail("case", f"case {head.value!r} expects nothing: write match, matches: none, row, rows: none or error")
     return Case(
         name=head.value, why=" ".join(text("why").split()), query=text("query"), events=events, labels=labels,
         options=options, attributes=attributes, matches=matches, columns=columns, rows=rows, error=error,
-        path=path, line=head.line,
+        path=path, line=head.line, must=must, must_not=must_not, live=live, delay=_delay(text("delay")),
     )  # fmt: skip
 
 
-def _names(path: Path, entry: Entry) -> list[str]:
-    names = [name.strip() for name in entry.value.split(",")]
-    if not all(names):
-        raise CaseError(path, entry.line, f"'{entry.key}:' is a list of names with commas between them")
-    if len(set(names)) < len(names):
-        raise CaseError(path, entry.line, f"a name stands twice in '{entry.key}:'")
-    return names
+def _delay(text: str) -> str | int | None:
+    return int(text) if text.isdigit() else text or None
 
 
 def _hierarchy(path: Path, entry: Entry | None) -> Mapping[str, Any]:
@@ -282,68 +268,13 @@ def _hierarchy(path: Path, entry: Entry | None) -> Mapping[str, Any]:
 # Streams --------------------------------------------------------------------------------------------------------------
 
 
-class _Scanner:
-    """A cursor over the value of one entry, with errors at the right line."""
-
-    def __init__(self, path: Path, entry: Entry) -> None:
-        self.path, self.entry, self.text, self.at = path, entry, entry.value, 0
-
-    def fail(self, message: str) -> CaseError:
-        return CaseError(self.path, self.entry.line + self.text.count("\n", 0, self.at), message)
-
-    def blanks(self) -> bool:
-        """Skip blanks; is there more?"""
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-        return self.at < len(self.text)
-
-    def take(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
-        found = re.compile(pattern).match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        return found
-
-    def need(self, pattern: str | re.Pattern[str], what: str) -> re.Match[str]:
-        found = self.take(pattern)
-        if found is None:
-            raise self.fail(f"expected {what}, found {self.rest()}")
-        return found
-
-    def rest(self) -> str:
-        return repr(self.text[self.at :].split("\n")[0][:30]) if self.at < len(self.text) else "the end"
-
-    def value(self) -> Any:
-        self.blanks()
-        if self.take(r"\["):
-            items = []
-            while not self.take(r"\s*\]"):
-                items.append(self.value())
-                self.take(r"\s*,")
-            return items
-        if string := self.take(_STRING):
-            return _unquote(string[0])
-        if number := self.take(_NUMBER):
-            return float(number[0]) if re.search(r"[.eE]", number[0]) else int(number[0])
-        if word := self.take(_WORD):
-            if word[0] in _WORDS:
-                return _WORDS[word[0]]
-            self.at = word.start()
-        raise self.fail(f"expected a value (3, 1.5, 'x', true, null), found {self.rest()}")
-
-
-def _unquote(text: str) -> str:
-    if text[:1] in ("'", '"'):
-        return text[1:-1].replace(text[0] * 2, text[0])
-    return text
-
-
 def _pairs(path: Path, entry: Entry) -> Iterator[tuple[str, str]]:
     """`a=b c=d`, with or without commas."""
-    scan = _Scanner(path, entry)
+    scan = Scanner(path, entry)
     while scan.blanks():
-        name = _unquote(scan.need(_NAME, "a name")[0])
+        name = unquote(scan.need(NAME, "a name")[0])
         scan.need(r"\s*=\s*", "'='")
-        yield name, _unquote(scan.need(_NAME, "a name")[0])
+        yield name, unquote(scan.need(NAME, "a name")[0])
         scan.take(r"\s*,")
 
 
@@ -357,7 +288,7 @@ def _stream(path: Path, single: Mapping[str, Entry]) -> tuple[tuple[str, ...], l
     labels: list[str] = []
     events: list[Row] = []
     if "events" in single:
-        scan = _Scanner(path, single["events"])
+        scan = Scanner(path, single["events"])
         while scan.blanks():
             label, event = _event(scan, types)
             if label in labels:
@@ -373,10 +304,10 @@ def _stream(path: Path, single: Mapping[str, Entry]) -> tuple[tuple[str, ...], l
     return tuple(labels), events, kinds
 
 
-def _event(scan: _Scanner, types: Mapping[str, str]) -> tuple[str, Row]:
-    found = scan.need(_LABEL, "an event such as a1, a1#2, MSFT@1 or b2{id=3}")
+def _event(scan: Scanner, types: Mapping[str, str]) -> tuple[str, Row]:
+    found = scan.need(LABEL, "an event such as a1, a1#2, MSFT@1 or b2{id=3}")
     if found["name"] is not None:
-        kind, time = _unquote(found["name"]), found["at"]
+        kind, time = unquote(found["name"]), found["at"]
     else:
         letters, time = found["letters"], found["time"]
         kind = types.get(letters, letters[0].upper() + letters[1:])
@@ -410,89 +341,3 @@ def _infer(path: Path, single: Mapping[str, Entry], name: str, events: Iterable[
         return "float64"
     problem = "values of several types" if kinds else "only null values"
     raise CaseError(path, single["events"].line, f"the attribute {name!r} has {problem}: give 'attributes: {name}=...'")
-
-
-# Expectations ---------------------------------------------------------------------------------------------------------
-
-
-def _matches(path: Path, entries: Iterable[Entry], labels: Sequence[str]) -> list[Match] | None:
-    found: list[Match] = []
-    seen: dict[tuple[Any, ...], int] = {}
-    none: Entry | None = None
-    for entry in entries:
-        if entry.key == "matches" and entry.value != "none":
-            raise CaseError(path, entry.line, "'matches:' can only be none; write one 'match:' line for each match")
-        if entry.key == "matches" or (entry.key == "match" and entry.value == "none"):
-            none = entry
-        elif entry.key == "match":
-            match = _match(_Scanner(path, entry), labels)
-            key = match_key(match)
-            if key in seen:
-                raise CaseError(path, entry.line, f"this match stands at line {seen[key]} already")
-            seen[key] = entry.line
-            found.append(match)
-    if none is not None and found:
-        raise CaseError(path, none.line, "the case expects no match, and also a match")
-    return found if found or none is not None else None
-
-
-def _match(scan: _Scanner, labels: Sequence[str]) -> Match:
-    def row() -> int:
-        label = scan.need(_LABEL, "the label of an event")[0]
-        if label not in labels:
-            raise scan.fail(f"no event is labelled {label}")
-        return labels.index(label)
-
-    match: Match = {}
-    while scan.blanks():
-        var = _unquote(scan.need(_NAME, "a variable")[0])
-        scan.need("=", "'='")
-        if var in match:
-            raise scan.fail(f"the variable {var} stands twice in one match")
-        if scan.take(r"\{"):
-            rows = []
-            while not scan.take(r"\s*\}"):
-                scan.blanks()
-                rows.append(row())
-            if len(set(rows)) < len(rows):
-                raise scan.fail(f"an event stands twice in the set of {var}")
-            match[var] = sorted(rows)
-        else:
-            match[var] = row()
-        if scan.at < len(scan.text) and not scan.text[scan.at].isspace():
-            raise scan.fail(f"expected a blank, found {scan.rest()}")
-    if not match:
-        raise scan.fail("an empty match; write 'matches: none' when nothing matches")
-    return match
-
-
-def _rows(path: Path, entries: Iterable[Entry]) -> tuple[tuple[str, ...] | None, list[Row] | None]:
-    columns: tuple[str, ...] | None = None
-    rows: list[Row] = []
-    none: Entry | None = None
-    for entry in entries:
-        if entry.key == "returns":
-            columns = tuple(_names(path, entry))
-        elif entry.key == "rows":
-            if entry.value != "none":
-                raise CaseError(path, entry.line, "'rows:' can only be none; write one 'row:' line for each row")
-            none = entry
-        elif entry.key == "row":
-            if columns is None:
-                raise CaseError(path, entry.line, "'row:' needs a 'returns:' line above it that names the columns")
-            scan = _Scanner(path, entry)
-            values = []
-            while scan.blanks():
-                values.append(scan.value())
-                if not scan.take(r"\s*,"):
-                    scan.need(r"\s*$", "','")
-            if len(values) != len(columns):
-                raise CaseError(path, entry.line, f"{len(values)} values for {len(columns)} columns")
-            rows.append(dict(zip(columns, values, strict=True)))
-    if none is not None and rows:
-        raise CaseError(path, none.line, "the case expects no row, and also a row")
-    return columns, rows if rows or none is not None else None
-
-
-def match_key(match: Match) -> tuple[Any, ...]:
-    return tuple(sorted((var, tuple(sorted(b)) if isinstance(b, list) else b) for var, b in match.items()))

@@ -7,7 +7,8 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from quercus.testing.casefile import Case, Match, match_key
+from quercus.testing.casefile import Case
+from quercus.testing.expectations import Match, match_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

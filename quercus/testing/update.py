@@ -6,20 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quercus.testing.casefile import (
-    EXPECTATIONS,
-    Actual,
-    Case,
-    CaseError,
-    Entry,
-    Match,
-    Row,
-    blocks_of,
-    case_of,
-    lines_of,
-    match_key,
-)
+from quercus.testing.casefile import EXPECTATIONS, Actual, Case, blocks_of, case_of, lines_of
 from quercus.testing.compare import match_text, plain, row_key, value_text
+from quercus.testing.expectations import Match, Row, match_key
+from quercus.testing.scanner import CaseError, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

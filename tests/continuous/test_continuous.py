@@ -15,7 +15,10 @@ import pyarrow.parquet
 import pytest
 
 import quercus as qc
-from quercus.backends.local.continuous import duck
+from quercus.backends.local.continuous import direct, duck
+from quercus.backends.local.continuous import run as whole_run
+from quercus.kernels import windows
+from tests import reference_windows
 
 S = qc.Schema({"k": "string", "v": "int64", "x": "float64"}, type=None, time_unit="s")
 
@@ -252,6 +255,108 @@ def test_a_pattern_window_is_an_event_type_of_a_pattern() -> None:
     assert found == [(4, "Tom", 2, 1)]
 
 
+def test_a_pattern_window_stands_where_an_event_type_stands() -> None:
+    """What the query of WITH above says, without a name of its own; and its counts and its first tuple."""
+    window = "At[Pattern By (Location = 'Lab'; Person = FIRST(Person) AND Location = 'Home'; TRUE; FALSE)]"
+    query = f"""ISTREAM(SELECT * FROM (PATTERN SEQ({window} t, !At x, Alarm a, t.Person = a.Person) WITHIN 1 h
+                RETURN t.Person AS who, t.ts - t.first_ts AS took, a.level AS level, t.num AS num,
+                       t.first_Location AS place)[Now])"""
+    streams = {"At": AT, "Alarm": ALARM}
+    assert rows(query, streams, At=WALKS, Alarm=ALARMS) == [(4, "Tom", 2, 1, 2, "Lab")]
+    compiled = qc.continuous(query, streams)
+    assert [name for name, _ in compiled.query.named] == ["At_1"]
+    live = compiled.stream()
+    found = [*live.push({"At": WALKS, "Alarm": ALARMS}), *live.close()]
+    assert [tuple(r.values()) for r in found] == [(4, "Tom", 2, 1, 2, "Lab")]
+    assert "pattern 1: PATTERN SEQ(At_1 t" in compiled.explain()
+    assert "At_1" in compiled.graph().source
+
+
+def test_pattern_windows_in_patterns_are_told_apart() -> None:
+    """Two over one stream beside the stream itself; without RETURN an event has all that a window has."""
+    start, end = "v = 1; v = 2; TRUE; TRUE", "v = 2; v = 3; TRUE; TRUE"
+    s = qc.Schema({"v": "int64"}, type=None, time_unit="s")
+    given = {"ts": [1, 2, 3, 4], "v": [1, 2, 3, 4]}
+    query = (
+        f"ISTREAM(SELECT * FROM (PATTERN SEQ(S[Pattern By ({start})] a, S[pattern by ({end})] b, S c) WITHIN 9)[Now])"
+    )
+    compiled = qc.continuous(query, {"S": s})
+    assert [name for name, _ in compiled.query.named] == ["S_1", "S_2"]
+    assert compiled.query.query.columns[:5] == (
+        *(("a_v", "int64"), ("a_first_v", "int64"), ("a_first_ts", "int64"), ("a_iter", "int64"), ("a_num", "int64")),
+    )
+    [row] = compiled.run({"S": given})
+    assert (row["ts"], row["a_ts"], row["a_v"], row["a_first_v"], row["b_first_ts"], row["b_num"], row["c_v"]) == (
+        *(4, 2, 2, 1, 2, 2, 4),
+    )
+    assert compiled.explain().count("S: 2 pattern windows in one pass, with tuples kept once") == 1
+
+
+def test_pattern_windows_of_a_query_run_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever query, SELECT or source they stand in; equal ones once."""
+    passes: list[int] = []
+    together = windows.together
+
+    def note(given: list[windows.Pass], *more: int) -> int:
+        passes.append(len(given))
+        return together(given, *more)
+
+    monkeypatch.setattr(windows, "together", note)
+    home = "At[Pattern By (Location = 'Lab'; Person = FIRST(Person) AND Location = 'Home'; TRUE; FALSE)]"
+    next_ = "At[Pattern By (Location = 'Lab'; Person = FIRST(Person); TRUE; FALSE)]"
+    query = (
+        TRIP + f"ISTREAM(SELECT a.Person FROM {home} AS a, {next_} AS b WHERE a.Person = b.Person "
+        f"UNION SELECT Person FROM {next_} UNION SELECT Person FROM Trip[Now])"
+    )
+    compiled = qc.continuous(query, {"At": AT})
+    found = compiled.run({"At": WALKS})
+    assert passes == [2]
+    assert list(found) == list(compiled.run_with(reference_windows.closed_windows, {"At": WALKS}))
+
+
+@pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM", "RSTREAM"])
+@pytest.mark.parametrize(
+    "selected",
+    [
+        "FIRST(v) AS a, NULL AS n, 1 AS k, 'x' AS s",
+        "FIRST(b) AS b, LAST(ts) - FIRST(ts) AS d, FIRST(ts) AS t",
+        "FIRST(v) + NUM() AS q, ITER() * 2 AS i, FIRST(x) / 0 AS z, LAST(v) = 2 AS e, UPPER(LAST(s)) AS s",
+        "NUM() AS n",
+    ],
+)
+def test_what_needs_no_sql_is_what_sql_gives(selected: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = qc.Schema({"v": "int64", "b": "bool", "x": "float64", "s": "string", "ts": "timestamp[s]"}, type=None)
+    given = {
+        "ts": [datetime(2026, 1, 1, 0, 0, i) for i in range(4)],
+        "v": [1, 2, None, 2],
+        "b": [True, False, None, True],
+        "x": [1.5, None, 2.5, 0.0],
+        "s": ["a", "ß", None, "c"],
+    }
+    query = qc.continuous(f"{kind}(SELECT {selected} FROM S[Pattern By (TRUE; v = 2; TRUE; TRUE)])", {"S": schema})
+    assert direct.is_direct(query.query.query)
+    live = query.stream()
+    pushed = [*live.push({"S": given}), *live.close()]
+    found = query.run({"S": given}).to_arrow()
+    monkeypatch.setattr(whole_run, "is_direct", lambda _: False)
+    wanted = query.run({"S": given}).to_arrow()
+    assert found.equals(wanted)
+    assert len(wanted) == 3
+    assert repr(pushed) == repr(wanted.to_pylist())
+
+
+def test_ties_by_arrival() -> None:
+    """A window looks at tuples that came later, also at its own time."""
+    text = "ISTREAM(SELECT FIRST(v) AS a, LAST(v) AS b FROM S[Pattern By (v = 1; v = 2; TRUE; FALSE)])"
+    given = {"ts": [1, 1, 2], "v": [1, 2, 2]}
+    for ties, expected in (("strict", [(2, 1, 2)]), ("arrival", [(1, 1, 2)])):
+        s = qc.Schema({"v": "int64"}, type=None, ties=ties)  # type: ignore[arg-type]
+        assert rows(text, {"S": s}, S=given) == expected
+        live = qc.continuous(text, {"S": s}).stream()
+        pushed = [*live.push({"S": {"ts": [1], "v": [1]}}), *live.push({"S": {"ts": [1, 2], "v": [2, 2]}})]
+        assert [tuple(r.values()) for r in (*pushed, *live.close())] == expected
+
+
 def test_a_query_of_with_is_a_stream() -> None:
     query = TRIP + "ISTREAM(SELECT COUNT(*) AS n, SUM(took) AS total FROM Trip[Range 1 min])"
     assert rows(query, {"At": AT}, At=WALKS) == [(3, 1, 2), (5, 2, 5), (64, 1, 3), (66, 0, None)]
@@ -350,7 +455,7 @@ def test_a_backend_that_cannot_says_so() -> None:
     query = qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S})
     assert len(query.run({"S": stream((1, 1))}, "local")) == 1
     with pytest.raises(qc.QueryError, match="E703"):
-        query.run({"S": stream((1, 1))}, backend="spark")
+        query.run({"S": stream((1, 1))}, backend="other")
 
 
 def test_nulls_of_no_type() -> None:

@@ -17,7 +17,6 @@ SCHEMAS = {
     "Flat": qc.Schema({"n": "string"}, type=None, time_unit="s"),
     "Fast": qc.Schema({"x": "int64"}, type=None, time_unit="ms"),
     "Moments": qc.Schema({"ts": "timestamp[s]", "at": "timestamp", "ok": "bool"}, type=None),
-    "Arrival": qc.Schema({"id": "int64"}, ties="arrival", time_unit="s"),
     "Keyed": qc.Schema({"id": "int64"}, key="id", time_unit="s"),
 }
 
@@ -36,6 +35,25 @@ def window(start: str = "TRUE", termination: str = "TRUE", iteration: str = "TRU
 
 
 TABLE = [
+    # pattern windows in patterns
+    *(
+        Wrong(code, f"ISTREAM(SELECT * FROM (PATTERN SEQ({pattern}) WITHIN 5 s RETURN w.n AS n)[Now])", marked, hint)
+        for code, pattern, marked, hint in (
+            ("E901", "At[Pattern By (LAST(n) = 1; TRUE; TRUE; TRUE)] w, Room r", "LAST(n)", "no last tuple"),
+            ("E403", "At[Pattern By (TRUE; TRUE; TRUE)] w, Room r", "[Pattern By", "start; termination"),
+            ("E403", "[Pattern By (TRUE; TRUE; TRUE; TRUE)] w, Room r", "[Pattern By", "with the stream before"),
+            ("E403", "At w[Pattern By (TRUE; TRUE; TRUE; TRUE)], Room r", "[Pattern By", "after an event type"),
+            ("E104", "At[Pattern By (m = 1; TRUE; TRUE; TRUE)] w, Room r", "m = 1", "attributes: "),
+            ("E109", "Rom[Pattern By (TRUE; TRUE; TRUE; TRUE)] w, Room r", "Rom[", "did you mean 'Room'"),
+            ("E104", "At[Pattern By (TRUE; TRUE; TRUE; TRUE)] w, w.m = 1, Room r", "m = 1", None),
+        )
+    ),
+    Wrong(
+        "E906",
+        "ISTREAM(SELECT * FROM (PATTERN SEQ(At[Pattern By (TRUE; TRUE; TRUE; TRUE)] w, Room r)) OVER At [Now])",
+        "[Pattern By",
+        "leave OVER out",
+    ),
     # the text
     Wrong("E001", "SELECT * FROM At[Now]", "SELECT", "write ISTREAM(SELECT"),
     Wrong("E001", "ISTREM(SELECT * FROM At[Now])", "ISTREM", "did you mean 'ISTREAM'"),
@@ -54,6 +72,7 @@ TABLE = [
     Wrong("E001", "ISTREAM(SELECT n FROM At[Now]);", ";", "no ';' at its end"),
     Wrong("E001", "ISTREAM(SELECT n FROM At[Range 2 parsecs])", "parsecs", "did you mean 'sec'"),
     Wrong("E001", "ISTREAM(SELECT n FROM At[Partition By n Row 2])", "Row", "did you mean 'Rows'"),
+    Wrong("E403", "ISTREAM(SELECT n FROM At[Partition By n])", "])", "write [Partition By a, b Rows 3]"),
     Wrong("E002", "ISTREAM(SELECT n FROM At[Now]", "(SELECT", "add the missing ')'"),
     Wrong("E002", "ISTREAM(SELECT n FROM At[Now)", "[Now", "this wants a ']'"),
     Wrong("E003", "ISTREAM(SELECT n FROM At[Now] WHERE Person = 'Tom)", "'Tom", "add the missing '"),
@@ -112,7 +131,6 @@ TABLE = [
     Wrong("E403", "ISTREAM(SELECT n FROM At[])", "[]", "[Now]"),
     Wrong("E403", "ISTREAM(SELECT n FROM At[Pattern By (TRUE; TRUE; TRUE)])", "[Pattern By", "start; termination"),
     Wrong("E403", "ISTREAM(SELECT n FROM (PATTERN SEQ(At a, At b) WITHIN 5))", ")", "[Unbounded]"),
-    Wrong("E403", "ISTREAM(SELECT id FROM Arrival[Pattern By (TRUE; TRUE; TRUE; TRUE)])", "[Pattern By", "ties="),
     Wrong("E403", "ISTREAM(SELECT id FROM Keyed[Rows 3])", "[Rows 3]", "[Partition By id Rows n]"),
     # sequence functions
     Wrong("E901", window(start="PREV(n) = 1"), "PREV(n)", "no previous one"),

@@ -15,6 +15,9 @@ SEEDS = [
     *(text for name, text in vars(examples).items() if name.startswith("EXAMPLE_")),
     TRIP + "ISTREAM(SELECT * FROM (PATTERN SEQ(Trip t, !At x, RoomState+ r, t.Person = r.Room) WITHIN 5 min"
     " RETURN t.took AS took, count(r) AS n) [Range 5 min] AS m, At[Partition By Person Rows 2] WHERE n > 2)",
+    "ISTREAM(SELECT who FROM (PATTERN SEQ(At[Pattern By (Location = 'Lab'; Person = FIRST(Person); TRUE; NUM() < 3)] w,"
+    ' !"At" [ pattern by (TRUE; ITER() > 2; TRUE; FALSE)] x, RoomState r) WITHIN 5 min'
+    " RETURN w.first_Person AS who)[Now])",
     'ISTREAM(SELECT DISTINCT "a".x AS \'y\', -1.5e3 % 2 FROM S[Rows 2] AS "a" UNION ALL SELECT NULL, 1 FROM S[Now])',
 ]
 PARTS = [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import quercus as qc
+from quercus import cubes
 from quercus.compiler.cube.order import STRATEGIES
 from tests import reference
 from tests.cube.test_refine import FIGURE_1, TRAVEL
@@ -67,6 +68,13 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     bundle = figure_1()._repr_mimebundle_()
     assert bundle["text/plain"].startswith("cube\n")
     assert bundle["image/svg+xml"].startswith("<?xml")
+
+
+def test_results_show_themselves() -> None:
+    cube = qc.cube({"q": "PATTERN SEQ(A, B) WITHIN 5", "n": "PATTERN SEQ(A, B) WITHIN 5 AGG COUNT(*)"}, qc.Schema({}))
+    shown = cube.run({"ts": [1, 2, 3], "type": ["A", "B", "B"]})._repr_html_()
+    assert "<td>q</td><td>2</td>" in shown
+    assert "2 queries" in shown
 
 
 def test_what_there_is() -> None:
@@ -260,7 +268,7 @@ def test_random_workloads_return_what_they_return_alone(share: str) -> None:
 def test_what_adds_nothing_costs_nothing() -> None:
     """Where all events of a concept are of one type, the concept's query is that of the type."""
     schema = qc.Schema({}, hierarchy={"X": ["A", "B"]})
-    queries = {"wide": "PATTERN SEQ(X x, C c) WITHIN 100", "fine": "PATTERN SEQ(A x, C c) WITHIN 100"}
+    queries = {"wide": "PATTERN SEQ(X x, C c) WITHIN 400", "fine": "PATTERN SEQ(A x, C c) WITHIN 400"}
     for other, source in (("A", "fine"), ("B", None)):
         cube = qc.cube(queries, schema)
         types = [t for _ in range(1000) for t in ("A", "C", other, "C")]
@@ -276,5 +284,19 @@ def test_backends_that_cannot_run_cubes_are_refused() -> None:
     with pytest.raises(qc.QueryError) as caught:
         figure_1().run(EVENTS, backend="other")
     assert caught.value.code == "E703"
-    with pytest.raises(qc.DataError, match="takes a Spark DataFrame"):
-        figure_1().run(EVENTS, backend="spark")
+
+
+def test_a_second_run_over_as_many_events_is_ordered_as_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    cube, ordered = figure_1(), []
+    original = cubes.ordering
+    monkeypatch.setattr(cubes, "ordering", lambda *given: ordered.append(1) or original(*given))
+    first = cube.run(EVENTS)
+    second = cube.run(EVENTS)
+    assert len(ordered) == 1
+    assert second.ordering == first.ordering
+    assert {n: m.rows() for n, m in second.items()} == {n: m.rows() for n, m in first.items()}
+    cube.run(EVENTS[:-1])
+    assert len(ordered) == 2
+    cube.pattern_drill_down(cube.names[0], [("!D", 1)], to="more")
+    cube.run(EVENTS[:-1])
+    assert len(ordered) == 3

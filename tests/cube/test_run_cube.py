@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from collections.abc import Mapping
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from quercus.backends.local.cube.actions import Results
 from quercus.backends.local.cube.execute import Cube
 from quercus.backends.local.events import Events
 from quercus.ir import workload as w
-from quercus.kernels import reuse
+from quercus.kernels import listing, reuse
 from quercus.plan import Plan
 
 SCHEMA = qc.Schema({"id": "int64"}, hierarchy={"X": ["A", "B"]})
@@ -223,3 +224,26 @@ def test_long_windows_are_sorted_in_passes() -> None:
 @pytest.mark.parametrize("module", [stacks])
 def test_examples_run(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ties", ["strict", "arrival"])
+@pytest.mark.parametrize("window", ["40", "60 EVENTS"])
+def test_long_lists_with_one_more_event(ties: str, window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources with many matches for each event: listed event by event, many rows at once."""
+    r = Random(7)
+    ts = sorted(r.randrange(1000) for _ in range(1500))
+    events = {"ts": ts, "type": [r.choice("AABBCD") for _ in ts]}
+    schema = qc.Schema({}, ties=ties)  # type: ignore[arg-type]
+    queries = {
+        p: f"PATTERN SEQ({', '.join(f'{t} {t.lower()}' for t in p)}) WITHIN {window}" for p in ("AB", "ABC", "ABD")
+    }
+    used = []
+    by_event = listing.by_event
+    monkeypatch.setattr(listing, "by_event", lambda *given: (used.append(given), by_event(*given))[1])
+    found = qc.cube(queries, schema, share="top_down").run(events)
+    for name, text in queries.items():
+        own = qc.compile(text, schema).run(events)
+        assert len(found[name]) == len(own) > 1000
+        for mine, other in zip(found[name].bound, own.bound, strict=True):
+            assert mine.held.tolist() == other.held.tolist()
+    assert len(used) == 2

@@ -74,7 +74,7 @@ def test_memory_is_kept_for_the_next_array_and_bounded() -> None:
     second = memory.empty(size)
     assert second.ctypes.data == address
     assert len({a.ctypes.data for a in others}) == 40
-    held = [memory.empty(1 << 20) for _ in range(20)]
+    held = [memory.empty(1 << 23) for _ in range(20)]  # never written to
     assert len({a.ctypes.data for a in held}) == 20
     held.clear()
     assert memory.kept() <= memory.MOST

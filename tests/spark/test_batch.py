@@ -145,6 +145,8 @@ def test_a_hot_key_is_cut_into_slices(spark: SparkSession) -> None:
     text = explain(plan, made, partitions=6, split_keys=True)
     assert "key 7 has very many events" in text
     assert "very many" not in explain(plan, made, partitions=6, split_keys=False)
+    assert "key 7 has very many events" in explain(plan, made, split_keys=True)
+    assert "id (found), 2 partitions" in explain(plan, made)  # one for each core: there are few events
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=["one", "four", "odd"])

@@ -123,3 +123,8 @@ def test_what_is_refused(spark: SparkSession) -> None:
         cube.run(stream)
     with pytest.raises(QueryError, match="no order"):
         qc.cube({"q": "PATTERN SEQ(A a, B b) WITHIN 5"}, qc.Schema({}, ties="arrival")).run(df)
+
+
+def test_events_that_are_no_data_frame_are_refused() -> None:
+    with pytest.raises(DataError, match="takes a Spark DataFrame"):
+        qc.cube(QUERIES, SCHEMA).run(events_of(10, 1), backend="spark")

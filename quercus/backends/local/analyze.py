@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, assert_never
 
 from attrs import evolve
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import spec_of
+from quercus.backends.local.dialect import is_files
 from quercus.backends.local.events import Events, load
-from quercus.backends.local.run import find, needed
+from quercus.backends.local.run import Later, find, needed
 from quercus.backends.local.specs import BufferSpec, Name
 from quercus.backends.local.trace import Ran, Trace
 from quercus.ir import tree as t
@@ -46,19 +46,27 @@ def run_and_analyze(plan: Plan, events: object, limits: Limits | None = None) ->
     and what each of its nodes did.
     """
     trace = Trace()
-    stream = load(events, plan.schema, needed(plan) if isinstance(events, str | Path) else None)
+    stream = load(events, plan.schema, needed(plan) if is_files(events) else None)
     trace.lap("load")
+    return analyze_stream(plan, stream, limits or Limits(), trace)[:2]
+
+
+def analyze_stream(plan: Plan, stream: Events, limits: Limits, trace: Trace) -> tuple[Plan, Analysis, Matches]:
+    """The same of a stream that is loaded, with what it found."""
     if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running":
         from quercus.backends.local.analyze_totals import analyzed_totals
         from quercus.backends.local.running import Costly
 
         with suppress(Costly):
-            return plan, analyzed_totals(plan, stream, limits or Limits(), trace)
-    found = find(plan, stream, limits or Limits(), trace=trace)
+            analysis, table = analyzed_totals(plan, stream, limits, trace)
+            later = Later(plan, stream, limits, 1)
+            return plan, analysis, Matches.of_stream(plan.schema, plan.query, later, table)
+    found = find(plan, stream, limits, trace=trace)
     matches = len(found[0]) if found else 0
+    answer = Matches(stream.table, plan.schema, plan.query, found)
     groups = None
     if plan.query.aggregates:
-        groups = len(Matches(stream.table, plan.schema, plan.query, found))
+        groups = len(answer)
         trace.lap("aggregate")
     if trace.again is not None:
         plan = trace.again.plan
@@ -66,7 +74,7 @@ def run_and_analyze(plan: Plan, events: object, limits: Limits | None = None) ->
     nodes = {path: figures.of(n) for path, n in places(plan.tree.root)}
     nodes[()] = evolve(nodes[()], matches=matches)
     sizes = [figures.size(i) for i in range(len(figures.specs))]
-    return plan, Analysis(
+    analysis = Analysis(
         nodes=nodes,
         events=len(stream),
         in_order=stream.rows is None,
@@ -81,6 +89,7 @@ def run_and_analyze(plan: Plan, events: object, limits: Limits | None = None) ->
         again="" if trace.again is None else trace.again.note,
         stages=tuple((s, trace.stages.get(s, 0.0)) for s in STAGES if s in trace.stages or s not in SOMETIMES),
     )
+    return plan, analysis, answer
 
 
 def windows(plan: Plan, stream: Events) -> float:

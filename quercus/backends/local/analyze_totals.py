@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from quercus.backends.base import Limits
 from quercus.backends.local.analyze import UNUSED, windows
 from quercus.backends.local.buffers import spec_of
@@ -17,8 +19,8 @@ TOTALLED = "totalled, not listed"
 STAGES = ("load", "route", "buffers", "total")
 
 
-def analyzed_totals(plan: Plan, stream: Events, limits: Limits, trace: Trace) -> Analysis:
-    """Run a plan, and tell what its passes did."""
+def analyzed_totals(plan: Plan, stream: Events, limits: Limits, trace: Trace) -> tuple[Analysis, pa.Table]:
+    """Run a plan, and tell what its passes did, beside the totals."""
     told = Told(trace)
     table = run_totals(plan, stream, limits, told)
     trace.lap("total")
@@ -35,7 +37,7 @@ def analyzed_totals(plan: Plan, stream: Events, limits: Limits, trace: Trace) ->
         return Actual(rows=rows, bytes=size, shared=leaves.count(spec) > 1)
 
     nodes = {path: actual(n) for path, n in places(plan.tree.root)}
-    return Analysis(
+    analysis = Analysis(
         nodes=nodes,
         events=len(stream),
         in_order=stream.rows is None,
@@ -51,6 +53,7 @@ def analyzed_totals(plan: Plan, stream: Events, limits: Limits, trace: Trace) ->
         stages=tuple((s, trace.stages.get(s, 0.0)) for s in STAGES),
         totals=Passes(told.passes, told.steps, told.states),
     )
+    return analysis, table
 
 
 def _bytes(b: BufferData) -> int:

@@ -258,10 +258,10 @@ def _finder(chunk: pa.Array, names: list[bytes]) -> Callable[[int, int, int], ro
     """Finds the rows of the names in a part of a chunk: from where, how many rows, and the number of the first."""
     if not pa.types.is_dictionary(chunk.type):
         return lambda begin, size, first_row: route.find_strings(
-            names=names, first_row=first_row, **_string_buffers(chunk.slice(begin, size))
+            names=names, first_row=first_row, **string_buffers(chunk.slice(begin, size))
         )
     mapping = np.empty(len(chunk.dictionary), np.int16)
-    route.code_strings(names=names, out=mapping, **_string_buffers(chunk.dictionary))
+    route.code_strings(names=names, out=mapping, **string_buffers(chunk.dictionary))
     indices = chunk.indices
     if pa.types.is_uint64(indices.type):
         indices = indices.cast(pa.int64())
@@ -273,7 +273,7 @@ def _finder(chunk: pa.Array, names: list[bytes]) -> Callable[[int, int, int], ro
     )
 
 
-def _string_buffers(array: pa.Array) -> dict[str, Any]:
+def string_buffers(array: pa.Array) -> dict[str, Any]:
     """The keyword arguments that describe a string array, slice or not, to the kernel."""
     validity, offsets, data = array.buffers()
     dtype: Any = np.int64 if pa.types.is_large_string(array.type) else np.int32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -16,9 +16,10 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
-from attrs import frozen
+from attrs import evolve, frozen
 
 from quercus.backends.local.conform import Source
+from quercus.backends.local.dialect import Files, as_files
 from quercus.errors import DataError
 from quercus.ir.expr import Type
 from quercus.schema import Schema
@@ -49,21 +50,30 @@ def format_of(path: Path) -> str | None:
     return FORMATS.get(path.suffix.lower())
 
 
-def find(where: str | Path) -> list[Path]:
-    """The files of a path, a folder or a glob, in sorted order."""
+def find(where: str | Path | Files) -> list[Path]:
+    """The files of paths, folders and globs, those of each in sorted order."""
+    files = as_files(where)
+    return [found for path in files.paths for found in _found(path, files)]
+
+
+def _found(where: str, files: Files) -> list[Path]:
     path = Path(where)
     if path.is_dir():
         found = sorted(p for p in path.iterdir() if p.is_file() and format_of(p) and p.name[0] not in "._")
     elif path.exists():
         found = [path]
     else:
-        found = sorted(Path(p) for p in glob(str(where), recursive=True) if Path(p).is_file())
+        found = sorted(Path(p) for p in glob(where, recursive=True) if Path(p).is_file())
     if not found:
         raise DataError(f"no file at '{where}'")
     for p in found:
-        if format_of(p) is None:
-            raise DataError(f"'{p}' has none of the suffixes {' '.join(FORMATS)}")
+        if _kind(p, files) is None:
+            raise DataError(f"'{p}' has none of the suffixes {' '.join(FORMATS)}: name its format")
     return found
+
+
+def _kind(path: Path, files: Files) -> str | None:
+    return files.format or format_of(path)
 
 
 @frozen
@@ -73,34 +83,47 @@ class Read:
     table: pa.Table
     names: list[str]
     sparse: bool = False
+    part: float = 1.0  # of the file, up to here
 
 
-def read(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source) -> Read:
-    """The wanted columns of a file."""
-    kind = format_of(path)
+def read(
+    path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source, where: str | Path | Files = ""
+) -> Read:
+    """The wanted columns of a file; `where`: what it was found by."""
+    files = as_files(where)
     names = [*schema.special, *wanted]
-    with _explained(path, names, wanted, source):
-        match kind:
-            case "parquet":
-                with pa.parquet.ParquetFile(path) as file:
-                    known = file.schema_arrow.names
-                    return Read(file.read(columns=[n for n in known if n in names]), known)
-            case "arrow":
-                return _read_ipc(path, names)
-            case "csv" | "tsv":
-                return _read_csv(path, names, _text_types(schema, wanted), "\t" if kind == "tsv" else ",")
-            case _:
-                return Read(_read_json(path, schema, wanted), names, sparse=True)
+    with _explained(path, names, wanted, source, files):
+        found = _read(path, schema, wanted, files, names)
+        return evolve(found, table=files.timed(found.table, schema.time))
 
 
-def _text_types(schema: Schema, wanted: Mapping[str, Type]) -> dict[str, Type]:
-    return {**wanted, schema.type: "string"} if schema.type else dict(wanted)
+def _read(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, names: list[str]) -> Read:
+    kind = _kind(path, files)
+    match kind:
+        case "parquet":
+            with pa.parquet.ParquetFile(path) as file:
+                known = file.schema_arrow.names
+                return Read(file.read(columns=[n for n in known if n in names]), known)
+        case "arrow":
+            return _read_ipc(path, names)
+        case "csv" | "tsv":
+            csv_ = _csv_options(path, names, _text_types(schema, wanted, files), files, kind)
+            return Read(pa.csv.read_csv(path, csv_.read(), csv_.parse, csv_.convert), csv_.header)
+        case _:
+            return Read(_read_json(path, schema, wanted), names, sparse=True)
 
 
-def weight(path: Path, names: Collection[str]) -> int:
+def _text_types(schema: Schema, wanted: Mapping[str, Type], files: Files) -> dict[str, Type]:
+    text: tuple[str, ...] = (schema.type,) if schema.type else ()
+    if files.time_format is not None:
+        text += (schema.time,)
+    return {**wanted, **dict.fromkeys(text, "string")}
+
+
+def weight(path: Path, names: Collection[str], where: str | Path | Files = "") -> int:
     """About how many bytes the wanted columns of a file take in memory."""
     try:
-        if format_of(path) == "parquet":
+        if _kind(path, as_files(where)) == "parquet":
             with pa.parquet.ParquetFile(path) as file:
                 groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
                 columns = (g.column(j) for g in groups for j in range(g.num_columns))
@@ -110,48 +133,90 @@ def weight(path: Path, names: Collection[str]) -> int:
         return 0  # reading it will say what is wrong
 
 
-def read_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source) -> Iterator[Read]:
+def read_pieces(
+    path: Path, schema: Schema, wanted: Mapping[str, Type], source: Source, where: str | Path | Files = ""
+) -> Iterator[Read]:
     """The wanted columns of a file, some rows at a time."""
-    kind = format_of(path)
+    files = as_files(where)
     names = [*schema.special, *wanted]
-    with _explained(path, names, wanted, source):
-        match kind:
-            case "parquet":
-                with pa.parquet.ParquetFile(path) as file:
-                    known = file.schema_arrow.names
-                    for batch in file.iter_batches(_PIECE, columns=[n for n in known if n in names]):
-                        yield Read(pa.Table.from_batches([batch]), known)
-            case "arrow":
-                yield from _ipc_pieces(path, names)
-            case "csv" | "tsv":
-                yield from _csv_pieces(path, names, _text_types(schema, wanted), "\t" if kind == "tsv" else ",")
-            case _:
-                for table in _json_pieces(path, schema, wanted):
-                    yield Read(table, names, sparse=True)
+    with _explained(path, names, wanted, source, files):
+        for found in _pieces(path, schema, wanted, files, names):
+            yield evolve(found, table=files.timed(found.table, schema.time)) if files.time_format else found
+
+
+def _pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, names: list[str]) -> Iterator[Read]:
+    kind = _kind(path, files)
+    match kind:
+        case "parquet":
+            with pa.parquet.ParquetFile(path) as file:
+                known, rows, of = file.schema_arrow.names, 0, max(1, file.metadata.num_rows)
+                for batch in file.iter_batches(_PIECE, columns=[n for n in known if n in names]):
+                    rows += batch.num_rows
+                    yield Read(pa.Table.from_batches([batch]), known, part=rows / of)
+        case "arrow":
+            yield from _ipc_pieces(path, names)
+        case "csv" | "tsv":
+            csv_ = _csv_options(path, names, _text_types(schema, wanted, files), files, kind)
+            with (
+                _opened(path) as (stream, part),
+                pa.csv.open_csv(stream, csv_.read(_BLOCK), csv_.parse, csv_.convert) as reader,
+            ):
+                for i, batch in enumerate(reader, 1):
+                    yield Read(pa.Table.from_batches([batch]), csv_.header, part=part(i))
+        case _:
+            for table, read in _json_pieces(path, schema, wanted):
+                yield Read(table, names, sparse=True, part=read)
 
 
 @contextmanager
-def _explained(path: Path, names: list[str], wanted: Mapping[str, Type], source: Source) -> Iterator[None]:
+def _opened(path: Path) -> Iterator[tuple[Any, Callable[[int], float]]]:
+    """A file of text, and which part of it some blocks are: readers are ahead of what they give.
+
+    Of a compressed file nobody knows: it is what was read.
+    """
+    size = max(1, path.stat().st_size)
+    codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path.suffix)
+    with pa.OSFile(str(path)) as raw:
+        if codec is None:
+            yield raw, lambda blocks: min(1.0, blocks * _BLOCK / size)
+        else:
+            with pa.CompressedInputStream(raw, codec) as stream:
+                yield stream, lambda blocks: min(1.0, raw.tell() / size)
+
+
+@contextmanager
+def _explained(
+    path: Path, names: list[str], wanted: Mapping[str, Type], source: Source, files: Files
+) -> Iterator[None]:
     """What goes wrong in reading a file as a `DataError`, with the column and the row where they can be found."""
-    kind = format_of(path)
+    kind = _kind(path, files)
     try:
         yield
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
         if kind in ("csv", "tsv", "jsonl") and isinstance(e, pa.ArrowInvalid):
-            _blame(path, names, wanted, source, "\t" if kind == "tsv" else "," if kind == "csv" else None)
+            _blame(path, names, wanted, source, None if kind == "jsonl" else files.separator(kind), files.columns)
         raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
 
 
-def _blame(path: Path, names: list[str], wanted: Mapping[str, Type], source: Source, delimiter: str | None) -> None:
+def _blame(
+    path: Path,
+    names: list[str],
+    wanted: Mapping[str, Type],
+    source: Source,
+    delimiter: str | None,
+    header: tuple[str, ...] | None,
+) -> None:
     """Read a text file again, value by value, for an error that names the column and the row; or find nothing wrong."""
     try:
         with (
             pa.input_stream(str(path), compression="detect") as raw,
             io.TextIOWrapper(raw, "utf-8", newline="") as text,
         ):
-            rows: Iterator[Any] = csv.DictReader(text, delimiter=delimiter) if delimiter else map(json.loads, text)
+            rows: Iterator[Any] = (
+                csv.DictReader(text, header, delimiter=delimiter) if delimiter else map(json.loads, text)
+            )
             for number, row in enumerate(rows):
                 for name in names:
                     value = row.get(name) if isinstance(row, dict) else None
@@ -201,23 +266,17 @@ def _ipc_pieces(path: Path, names: list[str]) -> Iterator[Read]:
         try:
             file = pa.ipc.open_file(source)
             batches: Iterable[Any] = (file.get_batch(i) for i in range(file.num_record_batches))
+            of: int | None = file.num_record_batches
         except pa.ArrowInvalid:
             source.seek(0)
-            batches = pa.ipc.open_stream(source)
-        for batch in batches:
+            batches, of = pa.ipc.open_stream(source), None
+        for i, batch in enumerate(batches, 1):
             known = batch.schema.names
-            yield Read(pa.Table.from_batches([batch.select([n for n in known if n in names])]), known)
+            part = i / of if of else source.tell() / max(1, source.size())
+            yield Read(pa.Table.from_batches([batch.select([n for n in known if n in names])]), known, part=part)
 
 
-def _csv_pieces(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> Iterator[Read]:
-    header, parse, convert = _csv_options(path, names, wanted, delimiter)
-    block = pa.csv.ReadOptions(block_size=_BLOCK)
-    with pa.csv.open_csv(path, read_options=block, parse_options=parse, convert_options=convert) as reader:
-        for batch in reader:
-            yield Read(pa.Table.from_batches([batch]), header)
-
-
-def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iterator[pa.Table]:
+def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iterator[tuple[pa.Table, float]]:
     """As _read_json: the first block says whether times and types are text or numbers."""
     failed: Exception | None = None
     block = pa.json.ReadOptions(block_size=_BLOCK)
@@ -225,10 +284,13 @@ def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iter
         options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
         began = False
         try:
-            with pa.json.open_json(path, read_options=block, parse_options=options) as reader:
-                for batch in reader:
+            with (
+                _opened(path) as (stream, part),
+                pa.json.open_json(stream, read_options=block, parse_options=options) as reader,
+            ):
+                for i, batch in enumerate(reader, 1):
                     began = True
-                    yield pa.Table.from_batches([batch])
+                    yield pa.Table.from_batches([batch]), part(i)
             return
         except pa.ArrowInvalid as e:
             if began:
@@ -238,22 +300,32 @@ def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iter
     raise failed
 
 
-def _read_csv(path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str) -> Read:
-    header, parse, convert = _csv_options(path, names, wanted, delimiter)
-    return Read(pa.csv.read_csv(path, parse_options=parse, convert_options=convert), header)
+@frozen
+class _Csv:
+    """How a text file is read."""
+
+    header: list[str]
+    parse: Any
+    convert: Any
+    named: bool  # there is no header in the file
+
+    def read(self, block: int | None = None) -> Any:
+        names = self.header if self.named else None
+        return pa.csv.ReadOptions(block_size=block, column_names=names)
 
 
-def _csv_options(
-    path: Path, names: list[str], wanted: Mapping[str, Type], delimiter: str
-) -> tuple[list[str], Any, Any]:
+def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files: Files, kind: str) -> _Csv:
     """Attributes are read as what they are declared, so that the string 007 keeps its zeros.
 
     An empty field is null, in a string column too, unless it is quoted.
     """
     kinds = {n: _DECLARED.get(k, pa.string()) for n, k in wanted.items()}
-    parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    with pa.csv.open_csv(path, parse_options=parse) as reader:
-        header = reader.schema.names
+    parse = pa.csv.ParseOptions(delimiter=files.separator(kind), newlines_in_values=True)
+    if files.columns is not None:
+        header = list(files.columns)
+    else:
+        with pa.csv.open_csv(path, parse_options=parse) as reader:
+            header = reader.schema.names
     convert = pa.csv.ConvertOptions(
         include_columns=[n for n in header if n in names],
         column_types={n: k for n, k in kinds.items() if n in header},
@@ -261,7 +333,7 @@ def _csv_options(
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    return header, parse, convert
+    return _Csv(header, parse, convert, files.columns is not None)
 
 
 def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:

@@ -10,7 +10,7 @@ since there each event carries only its own attributes; the time and the type ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from quercus.backends.local import files
 from quercus.backends.local.conform import WHOLE, Source, conform, wanted_columns
+from quercus.backends.local.dialect import Files, is_files
 from quercus.errors import DataError
 from quercus.ir.expr import Type
 from quercus.schema import Schema
@@ -45,16 +46,25 @@ def as_table(events: object, schema: Schema, columns: frozenset[str] | None = No
     return _one(events, schema, wanted, typed=typed)
 
 
-def as_pieces(events: object, schema: Schema, columns: frozenset[str] | None = None) -> Iterator[pa.Table]:
+def as_pieces(
+    events: object,
+    schema: Schema,
+    columns: frozenset[str] | None = None,
+    tell: Callable[[float], None] | None = None,
+) -> Iterator[pa.Table]:
     """The same, some rows at a time: files are read piece by piece, and so are readers of record batches.
 
-    What is in memory already is one piece.
+    What is in memory already is one piece. `tell` is told which part of all files is read with each piece.
     """
     wanted = wanted_columns(schema, columns)
     rows = 0
-    if isinstance(events, str | Path):
-        for path in files.find(events):
-            for read in files.read_pieces(path, schema, wanted, Source(rows, f"'{path}'")):
+    if is_files(events):
+        found = files.find(events)
+        sizes = [path.stat().st_size for path in found] if tell is not None else []
+        for i, path in enumerate(found):
+            for read in files.read_pieces(path, schema, wanted, Source(rows, f"'{path}'"), events):
+                if tell is not None:
+                    tell((sum(sizes[:i]) + sizes[i] * read.part) / max(1, sum(sizes)))
                 missing: Literal["error", "null"] = "null" if read.sparse else "error"
                 source = Source(rows, f"'{path}'")
                 yield conform(read.table, schema, wanted, missing=missing, source=source, known=read.names)
@@ -69,17 +79,17 @@ def as_pieces(events: object, schema: Schema, columns: frozenset[str] | None = N
 
 def is_large(events: object, schema: Schema, columns: frozenset[str] | None = None) -> bool:
     """Whether events in files take so much memory that they are better read in pieces."""
-    if not isinstance(events, str | Path):
+    if not is_files(events):
         return False
     names = {*schema.special, *wanted_columns(schema, columns)}
-    return sum(files.weight(path, names) for path in files.find(events)) > LARGE
+    return sum(files.weight(path, names, events) for path in files.find(events)) > LARGE
 
 
 def _one(
     events: object, schema: Schema, wanted: Wanted, *, typed: bool, sparse: bool = False, source: Source = WHOLE
 ) -> pa.Table:
     """One input; `sparse`: an attribute that it lacks counts as nulls."""
-    if isinstance(events, str | Path):
+    if is_files(events):
         return _from_files(events, schema, wanted, typed=typed, sparse=sparse)
     missing: Literal["error", "null"] = "null" if sparse else "error"
     known: list[str] | None = None
@@ -163,12 +173,12 @@ def _array(values: Any, name: str, source: Source) -> Any:
 # Several inputs -------------------------------------------------------------------------------------------------------
 
 
-def _from_files(where: str | Path, schema: Schema, wanted: Wanted, *, typed: bool, sparse: bool) -> pa.Table:
+def _from_files(where: str | Path | Files, schema: Schema, wanted: Wanted, *, typed: bool, sparse: bool) -> pa.Table:
     tables: list[pa.Table] = []
     rows = 0
     for path in files.find(where):
         source = Source(rows, f"'{path}'")
-        read = files.read(path, schema, wanted, source)
+        read = files.read(path, schema, wanted, source, where)
         missing: Literal["error", "null"] = "null" if read.sparse or sparse else "error"
         tables.append(
             conform(read.table, schema, wanted, missing=missing, source=source, typed=typed, known=read.names)
@@ -209,7 +219,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _is_table(value: object) -> bool:
-    if isinstance(value, pa.Table | pa.RecordBatch | pa.RecordBatchReader | Mapping | str | Path):
+    if isinstance(value, pa.Table | pa.RecordBatch | pa.RecordBatchReader | Mapping | str | Path | Files):
         return True
     if isinstance(value, list | tuple):
         return bool(value) and all(isinstance(e, Mapping) for e in value)
@@ -223,7 +233,7 @@ def _merged(events: Mapping[Any, Any], schema: Schema, wanted: Wanted) -> pa.Tab
     names = [str(n) for n in events]
     for name, given in zip(names, events.values(), strict=True):
         own = {a: k for a, k in wanted.items() if schema.attribute(name, a) is not None or schema.per_type is None}
-        given = given if isinstance(given, str | Path | Mapping | list | tuple) else _from_arrow(given)
+        given = given if isinstance(given, str | Path | Files | Mapping | list | tuple) else _from_arrow(given)
         if isinstance(given, pa.Table) and schema.type in given.column_names:
             _require_type(given.column(schema.type), name, schema.type)
         table = _one(given, schema, own, typed=False, sparse=True, source=Source(0, f"the table of type '{name}'"))

@@ -1,8 +1,8 @@
 """Planning again from the data: once events are routed, their numbers are known, and conditions can be tried on some.
 
 A plan that was compiled without statistics rests on defaults. Before it runs, the leaf buffers say how many events each
-leaf has. If the run will take long enough to be worth it, every operator is arranged again; if it will take longer
-still, a sample of pairs says before what passes a condition.
+leaf has, and so about how long the plan may take. If that is worth it, conditions are tried on a sample of pairs, and
+the operator is arranged again. That takes about half a millisecond in a plan's first run, when all code is cold.
 
 What was found is remembered with the plan. A plan that runs a second time over about as many events is likely to run
 again, so that it is looked at more closely then; from the third time on nothing is looked at.
@@ -10,40 +10,31 @@ again, so that it is looked at more closely then; from the third time on nothing
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import prod
 from typing import assert_never
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import spec_of
 from quercus.backends.local.events import Events
-from quercus.backends.local.expressions import evaluate, true_mask
+from quercus.backends.local.sample import Sample, conditions
 from quercus.backends.local.specs import BufferData, BufferSpec
-from quercus.collect import later_pairs
 from quercus.ir import expr as x
 from quercus.ir import tree as t
-from quercus.ir.flat import is_local
 from quercus.ir.observed import Observed
 from quercus.plan import Plan
 
-LEAST = 6e5  # nanoseconds that a plan may take, at a glance, from which it is worth a closer look
-WORTH = 2.5e6  # nanoseconds that a plan is expected to take, from which looking for a better one costs little beside it
-SAMPLED = 5e6  # ... from which looking at samples does
-GAIN = 3e5  # nanoseconds that another plan must be expected to save
+LEAST = 2e6  # nanoseconds that a plan may take, at a glance, from which a look costs little beside it
+WHOLE = 5e6  # ... where the whole query must be planned again
+ORDERED = 5e6  # ... that it takes, as far as is known then, from which the order of events is looked at too
+GAIN = 2e5  # nanoseconds that another plan must be expected to save
 PART = 0.1  # ... and this part of what the plan takes: costs are not known more exactly
 AGAIN = 0.05  # of all these, when the plan runs for the second time
 ALIKE = 1.25  # times as many events of each leaf, or as few, are as many as before
 EACH = 6.0  # of them for a candidate of a stack
-SAMPLE = 512  # pairs that a condition is tried on
-VALUES = 512  # events of each side whose values are counted for an equality
-NEAR = 1.25  # an order that departs from chance by less is chance
 MOST_BYTES = float(1 << 30)  # what a tree may be expected to hold
-
-Index = NDArray[np.int64]
 
 
 @frozen
@@ -102,36 +93,38 @@ def refined(
     """
     if plan.options.shape != "auto" or plan.options.stats is not None:
         return None
+    if not _is_open(plan.tree.root):
+        return None
     windows = _windows(plan, stream)
     sizes = {spec: len(b.row) for spec, b in zip(wanted, data, strict=True)}
     keys = _keys(data)
-    at_a_glance = _expected(plan.tree, sizes, windows, keys) if _is_open(plan.tree.root) else 0.0
-    if at_a_glance < eager * (LEAST if plan.arranged is not None else SAMPLED):
+    if _expected(plan.tree, sizes, windows, keys) < eager * (LEAST if plan.arranged is not None else WHOLE):
         return None
     allowed = MOST_BYTES if limits.max_state_bytes is None else min(MOST_BYTES, limits.max_state_bytes / 4)
     leaves = {(spec.accepts, spec.local): n / windows for spec, n in sizes.items()}
     declared = keys if plan.tree.partition_by else 1.0
     observed = Observed(leaves, len(stream) / windows, {}, {}, windows, declared, allowed)
+    arranged = plan.arranged
+    sample = Sample(plan.tree, stream, wanted, data, windows)
+    observed = evolve(observed, selectivity=sample.selectivities(conditions(plan.tree.root)))
     said = f"{sum(sizes.values()):,} events in {len(sizes)} buffers"
-    sample = Sample(plan, stream, wanted, data, windows)
-    observed = evolve(observed, selectivity=sample.selectivities(equal=True))
-    arranged = None if plan.arranged is None else plan.arranged.renewed(observed)
-    takes = float("inf") if arranged is None else arranged.cost(arranged.tree) * windows
-    if takes < eager * WORTH:
-        return None
-    if takes >= eager * SAMPLED:
-        tried = {**observed.selectivity, **sample.selectivities(equal=False)}
-        observed = evolve(observed, selectivity=tried, order=sample.orders())
-        if arranged is not None:
-            arranged = arranged.renewed(observed)
-            takes = arranged.cost(arranged.tree) * windows
     said += f", {len(observed.selectivity)} conditions tried on samples" if observed.selectivity else ""
     best = None
     if arranged is not None:
-        best, least = arranged.best()
-        if takes - least * windows < max(eager * GAIN, PART * takes):
-            kept = shown and isinstance(plan.tree.root, t.Stack | t.Join) and not arranged.arranger.negations
+        arranged = arranged.renewed(observed)
+        takes = arranged.cost(arranged.tree) * windows
+        if takes >= eager * ORDERED:
+            observed = evolve(observed, order=sample.orders())
+            arranged = arranged.renewed(observed) if observed.order else arranged
+            takes = arranged.cost(arranged.tree) * windows
+        best = arranged.below((takes - max(eager * GAIN, PART * takes)) / windows)
+        if best is None:
+            kept = shown and arranged.alone and not arranged.arranger.negations
             return Again(plan.planned_again(observed, arranged) if kept else plan, f"{said}: the same")
+        if shown and arranged.arranger.negations:
+            best = None  # what is expected of negated bodies is shown as well
+    else:
+        observed = evolve(observed, order=sample.orders())
     again = plan.planned_again(observed, best)
     same = "the same" if again.tree.shape == plan.tree.shape else f"{again.tree.shape} instead of {plan.tree.shape}"
     return Again(again, f"{said}: {same}")
@@ -213,104 +206,8 @@ def _windows(plan: Plan, stream: Events) -> float:
     return max(1.0, span / max(w.size, 1))
 
 
-class Sample:
-    """Conditions tried on some events of the leaf buffers."""
-
-    def __init__(
-        self, plan: Plan, stream: Events, wanted: list[BufferSpec], data: list[BufferData], windows: float
-    ) -> None:
-        self.plan, self.stream, self.windows = plan, stream, windows
-        place = {spec: i for i, spec in enumerate(wanted)}
-        self.buffers: dict[str, BufferData] = {}
-        for n in t.positive(plan.tree.root):
-            if isinstance(n, t.Buffer):
-                self.buffers.setdefault(n.var, data[place[spec_of(n, plan.tree)]])
-        self.keyed = any(b.codes is not None or b.starts is not None for b in data)
-
-    def selectivities(self, *, equal: bool) -> dict[x.Expr, float]:
-        """The part of pairs that pass, of each condition on two variables: of equalities, or of the others."""
-        found: dict[x.Expr, float] = {}
-        for n in t.positive(self.plan.tree.root):
-            if isinstance(n, t.Join):
-                here = (*n.equal, *n.where)
-            elif isinstance(n, t.Stack):
-                here = tuple(c for s in n.steps for c in (*s.equal, *s.where))
-            else:
-                continue
-            for c in here:
-                names = x.variables(c.expr)
-                there = all(v in self.buffers and len(self.buffers[v].row) for v in names)
-                if len(names) == 2 and there and is_local(c.expr) and x.is_equality(c.expr) is equal:
-                    found[c.expr] = self._equality(c.expr) if equal else self._pairs(c.expr)
-        return found
-
-    def _equality(self, e: x.Expr) -> float:
-        """Over all pairs of some events of each side, by counting values."""
-        assert isinstance(e, x.Compare)
-        sides = []
-        for side in (e.left, e.right):
-            assert isinstance(side, x.Column)
-            rows = _some(self.buffers[side.var].row, VALUES)
-            values = evaluate(side, lambda k, rows=rows: self.stream.values(k.attr, rows), len(rows))  # type: ignore[misc]
-            there = np.ones(len(rows), bool) if values.valid is None else values.valid
-            found = values.data.dictionary_encode() if values.kind == "string" else values.data
-            sides.append((found, there, len(rows), values.kind == "string"))
-        (a, valid_a, n, text), (b, valid_b, m, _) = sides
-        if text:
-            counts = {v["values"]: v["counts"] for v in a.cast(a.type.value_type).value_counts().to_pylist()}
-            others = b.cast(b.type.value_type).value_counts().to_pylist()
-            pairs = sum(counts.get(v["values"], 0) * v["counts"] for v in others if v["values"] is not None)
-        else:
-            left, right = a[valid_a], np.sort(b[valid_b])
-            pairs = int((right.searchsorted(left, "right") - right.searchsorted(left, "left")).sum())
-        return float(max(pairs, 0.5) / max(n * m, 1))
-
-    def _pairs(self, e: x.Expr) -> float:
-        """On pairs that are near each other in time."""
-        first, second = sorted(x.variables(e))
-        a, b = self.buffers[first], self.buffers[second]
-        rows_a = _some(a.row, SAMPLE)
-        if self.keyed or self.plan.tree.window.kind == "count":
-            places = (_even(len(rows_a)) * len(b.row)).astype(np.int64)
-        else:
-            ts, size = self.stream.ts[rows_a], self.plan.tree.window.size
-            low, high = np.searchsorted(b.ts, ts - size), np.searchsorted(b.ts, ts + size, "right")
-            near = low < high
-            if not near.any():
-                return 0.5
-            rows_a, low, high = rows_a[near], low[near], high[near]
-            places = low + (_even(len(low)) * (high - low)).astype(np.int64)
-        rows = {first: rows_a, second: b.row[places]}
-        good = true_mask(e, lambda k: self.stream.values(k.attr, rows[k.var]), len(rows_a))
-        return (float(good.sum()) + 0.25) / (len(good) + 0.5)
-
-    def orders(self) -> dict[tuple[str, str], float]:
-        """Of neighbours: ordered pairs within a window, against those that chance would give."""
-        if self.keyed or self.plan.tree.window.kind == "count":
-            return {}
-        found, names = {}, list(self.buffers)
-        for first, second in pairwise(names):
-            a, b = self.buffers[first].ts, self.buffers[second].ts
-            expected = len(a) * len(b) / self.windows
-            factor = later_pairs(a, b, self.plan.tree.window.size, 200) / expected if expected else 1.0
-            if not 1 / NEAR < factor < NEAR:
-                found[first, second] = factor
-        return found
-
-
-def _even(n: int) -> NDArray[np.float64]:
-    """Numbers from 0 up to 1 that are evenly spread, and in no order."""
-    found: NDArray[np.float64] = np.modf(np.arange(1, n + 1) * 0.6180339887498949)[0]
-    return found
-
-
 def _keys(data: list[BufferData]) -> float:
     """How many keys the buffers are parted by, from what is at hand."""
     starts = [len(b.starts) - 1 for b in data if b.starts is not None]
-    codes = [len(np.unique(_some(b.codes, 256))) for b in data[:1] if b.codes is not None]
+    codes = [len(np.unique(b.codes[:: -(-len(b.codes) // 256) or 1])) for b in data[:1] if b.codes is not None]
     return float(max([*starts, *codes, 1]))
-
-
-def _some(rows: Index, n: int) -> Index:
-    """Some of the rows, evenly spread."""
-    return rows if len(rows) <= n else rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]

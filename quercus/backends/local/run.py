@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from attrs import frozen
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
 from quercus.backends.local.buffers import BufferSource, buffer_specs, routed_to, segments
+from quercus.backends.local.dialect import is_files
 from quercus.backends.local.events import TAKEN, Events, load
 from quercus.backends.local.fill import fill
 from quercus.backends.local.inputs import is_large
@@ -34,22 +35,31 @@ from quercus.result import Bound, Matches
 
 Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
+_CUT = {match.TOO_MANY: "max_matches", match.TOO_LONG: "max_seconds"}
 
 
 def run_plan(
-    plan: Plan, events: object, limits: Limits, threads: int = 1, *, listed: bool = False, narrow: bool = False
+    plan: Plan,
+    events: object,
+    limits: Limits,
+    threads: int = 1,
+    *,
+    listed: bool = False,
+    narrow: bool = False,
+    progress: Callable[[int, int, float], None] | None = None,
 ) -> Matches:
     """All matches, by end, then start, then the bound rows.
 
     With `listed`, AGG goes over listed matches always. `narrow`: a table has no more than the columns that are needed.
+    `progress` is told of files that are read in pieces, as `scan` tells it.
     """
     columns = needed(plan)
     if is_large(events, plan.schema, columns):
         from quercus.backends.local.scan import run_pieces
 
         with suppress(OutOfOrder):  # then they must be sorted, and so be in memory
-            return run_pieces(plan, events, limits)
-    stream = load(events, plan.schema, columns if narrow or isinstance(events, str | Path) else None, threads)
+            return run_pieces(plan, events, limits, progress)
+    stream = load(events, plan.schema, columns if narrow or is_files(events) else None, threads)
     if plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running" and not listed:
         from quercus.backends.local.running import Costly, run_totals
 
@@ -98,11 +108,15 @@ def find(
     joins: list[Measured] | None = None,
     trace: Trace | None = None,
     numbered: bool = True,
+    cut: list[str] | None = None,
+    expected: float = 0.0,
 ) -> list[Bound]:
     """The bound rows of all matches in a loaded stream; unless `numbered`, its positions instead of rows of the input.
 
-    Exact operation counts are added to `counters`; what each join of each alternative did, to `joins`; a `trace` is
-    told of every stage.
+    Where so many are `expected` there is room for them from the start: results that grow are copied. Exact operation
+    counts are added to `counters`; what each join of each alternative did, to `joins`; a `trace` is told of all stages.
+    Given a list `cut`, a run that reaches a limit of matches or seconds gives those found so far, and adds the limit's
+    name.
     """
     lap = trace.lap if trace is not None else _no_lap
     tree = plan.tree
@@ -142,11 +156,15 @@ def find(
         for flat, number in zip(flats, numbers, strict=True):
             before = left
             nanoseconds = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
-            status, columns, sets = matchers.run(number, where, left, nanoseconds)
+            status, columns, sets = matchers.run(number, where, left, nanoseconds, expected / len(flats))
             if status == match.TOO_MUCH_STATE:
                 raise matchers.too_much_state(number)
             if status == match.TOO_MUCH_VIEW:
                 raise matchers.too_much_view()
+            if cut is not None and status in _CUT:
+                cut.append(_CUT[status])
+                parts.append(Part(program.flats[number], *_whole(columns, sets, left)))
+                break
             check(status, program.flats[number], limits)
             parts.append(Part(program.flats[number], columns, sets))
             left -= parts[-1].count
@@ -176,6 +194,12 @@ def _planned_again(
         return None
     source.data = [source.data[place[spec]] for spec in now]
     return flats, now, plan.tree
+
+
+def _whole(columns: list[Index], sets: list[Sets], most: int) -> tuple[list[Index], list[Sets]]:
+    """The matches that were written whole before a run was cut off."""
+    count = min([most, *map(len, columns), *(min(len(s), len(e)) for s, e, _ in sets)])
+    return [c[:count] for c in columns], [(s[:count], e[:count], rows) for s, e, rows in sets]
 
 
 def _no_lap(stage: str) -> None:

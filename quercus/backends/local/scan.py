@@ -5,13 +5,15 @@ A stream carries the window from one piece to the next, so that memory is bounde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from quercus.backends.base import Limits
+from quercus.backends.local.dialect import is_files
 from quercus.backends.local.inputs import as_pieces
 from quercus.backends.local.outputs import Answer, Bound
 from quercus.backends.local.run import in_order, needed, run_plan, too_many
@@ -21,21 +23,33 @@ from quercus.errors import OutOfOrder
 from quercus.plan import Plan
 from quercus.result import Matches
 
+Progress = Callable[[int, int, float], None]  # events, matches, part of the input
 
-def scan(plan: Plan, events: object, limits: Limits) -> Iterator[Matches]:
-    """The matches of each piece, as they are decided; with AGG, the groups that changed."""
+
+def scan(plan: Plan, events: object, limits: Limits, progress: Progress | None = None) -> Iterator[Matches]:
+    """The matches of each piece, as they are decided; with AGG, the groups that changed.
+
+    `progress` is told after each piece how many events and matches there were, and which part of the files that was.
+    """
     columns = needed(plan)
+    part = [0.0]
+    rows = matches = 0
+    pieces = as_pieces(events, plan.schema, columns, partial(part.__setitem__, 0))
     with Stream(plan, limits=limits, columns=columns) as stream:
-        for piece in as_pieces(events, plan.schema, columns):
-            yield stream.push(piece)
+        for piece in pieces:
+            found = stream.push(piece)
+            yield found
+            if progress is not None:
+                rows, matches = rows + len(piece), matches + len(found)
+                progress(rows, matches, part[0])
     yield stream.final
 
 
-def run_pieces(plan: Plan, events: object, limits: Limits) -> Matches:
+def run_pieces(plan: Plan, events: object, limits: Limits, progress: Progress | None = None) -> Matches:
     """All matches, as a run over the whole gives them."""
     answers: list[Answer] = []
     left = limits.max_matches
-    for found in scan(plan, events, limits):
+    for found in scan(plan, events, limits, progress):
         answers.append(found.answer)
         left -= len(answers[-1])
         if left < 0:
@@ -51,11 +65,11 @@ def run_pieces(plan: Plan, events: object, limits: Limits) -> Matches:
     )
 
 
-def write(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:
+def write(plan: Plan, events: object, path: str | Path, limits: Limits, progress: Progress | None = None) -> int:
     """Write the matches into a file; their number."""
-    if isinstance(events, str | Path | pa.RecordBatchReader):
+    if is_files(events) or isinstance(events, pa.RecordBatchReader):
         try:
-            return _write_pieces(plan, events, path, limits)
+            return _write_pieces(plan, events, path, limits, progress)
         except OutOfOrder:
             if isinstance(events, pa.RecordBatchReader):  # it cannot be read again
                 raise
@@ -64,15 +78,15 @@ def write(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:
     return len(whole)
 
 
-def _write_pieces(plan: Plan, events: object, path: str | Path, limits: Limits) -> int:
+def _write_pieces(plan: Plan, events: object, path: str | Path, limits: Limits, progress: Progress | None) -> int:
     """The same piece by piece. Groups of AGG are written in the end."""
     if plan.query.aggregates:
-        whole = run_pieces(plan, events, limits)
+        whole = run_pieces(plan, events, limits, progress)
         whole.write(path)
         return len(whole)
     count = 0
     with Writer(path) as writer:
-        for found in scan(plan, events, limits):
+        for found in scan(plan, events, limits, progress):
             writer.write(found.to_arrow())
             count += len(found)
     return count

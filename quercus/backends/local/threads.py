@@ -54,25 +54,25 @@ class Matchers:
         made.load(self.data)
         return made
 
-    def run(self, flat: int, segments: Any, max_matches: int, max_nanoseconds: int) -> Found:
-        """What was found, in order, and the status: the first that was not OK."""
+    def run(self, flat: int, segments: Any, max_matches: int, max_nanoseconds: int, expected: float = 0.0) -> Found:
+        """What was found, in order, and the status: the first that was not OK. There is room for what is expected."""
         self.status, self.left, self.counted, self.joined = match.OK, max_matches, {}, {}
         self.time = self.rate = 0.0
         self.deadline = time.monotonic_ns() + max_nanoseconds if max_nanoseconds >= 0 else -1
         self._use(1)
-        parts = self._parts(flat, segments)
+        parts = self._parts(flat, segments, expected)
         done = [p for p in parts if p is not None]
         if self.status != match.OK or len(done) == 1:
             return self.status, *done[0][1:]
         return self.status, *joined(done, len(self.used))
 
-    def _parts(self, flat: int, segments: Index) -> list[Found | None]:
+    def _parts(self, flat: int, segments: Index, expected: float) -> list[Found | None]:
         """What each slice found; None of those that were not begun."""
         owner, size = self.matchers[0].outermost(flat)
         events, keyed = int(segments[:, -1].sum()), segments.shape[1] > 2
         most = min(EACH * self.threads, events // LEAST, size if owner >= 0 else events)
         if self.threads == 1 or most < 2 or not (keyed or owner >= 0):
-            return [self._run(flat, whole(segments))]
+            return [self._run(flat, whole(segments), expected)]
         if self.program.flats[flat].trail is not None and not keyed:  # each slice follows all pointers: no sample
             self._use(max(1, min(self.threads, most, events // ALONG if WORTH else most)))
             return self._share(flat, cut(segments, owner, [1.0] * len(self.used)), 0.0)

@@ -45,7 +45,7 @@ class Writer:
 
     def write(self, table: pa.Table) -> None:
         try:
-            table = _flat(table) if self.kind == ".csv" else table
+            table = flat(table) if self.kind == ".csv" else table
             if self._schema is None:
                 self._schema = table.schema
                 self._sink = self._open(table.schema)
@@ -84,7 +84,8 @@ class Writer:
             raise DataError(f"'{self.path}' cannot be written: {e}") from e
 
 
-def _flat(table: pa.Table) -> pa.Table:
+def flat(table: pa.Table) -> pa.Table:
+    """The table without structs and lists, as CSV needs it."""
     columns: list[tuple[str, Any]] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_struct(column.type):
@@ -101,7 +102,12 @@ def _flat(table: pa.Table) -> pa.Table:
 def _write_json(table: pa.Table, file: TextIO) -> None:
     for batch in table.to_batches(max_chunksize=_BATCH):
         for row in batch.to_pylist():
-            file.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+            file.write(json_line(row))
+
+
+def json_line(row: dict[str, Any]) -> str:
+    """A row as a line of JSON Lines."""
+    return json.dumps(_plain(row), ensure_ascii=False) + "\n"
 
 
 def _plain(value: Any) -> Any:

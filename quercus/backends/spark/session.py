@@ -65,7 +65,7 @@ def session(
 
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
-        require_java()
+        _find_java()
         master = master or wanted.get("spark.master", "local[*]")
     settings = _settings()
     if master is not None:
@@ -96,7 +96,7 @@ def _connected(builder: SparkSession.Builder, remote: str, wanted: dict[str, str
         raise NotInstalled(f'Spark Connect needs {e.name}: pip install "pyspark[connect]"') from e
     settings = {}
     if remote.startswith("local"):
-        require_java()
+        _find_java()
         _prepare_local_processes()
         settings = SETTINGS | _local_settings(remote)
     return builder.remote(remote).config(map={**settings, **wanted}).getOrCreate()
@@ -127,6 +127,13 @@ def _as_it_runs(running: SparkSession, master: str | None, wanted: dict[str, str
     for name, value in wanted.items():
         running.conf.set(name, value)
     return running
+
+
+def _find_java() -> None:
+    """Java is there, and Spark will start it."""
+    java = require_java()
+    if java.home is not None:
+        os.environ["JAVA_HOME"] = java.home
 
 
 def _prepare_local_processes() -> None:

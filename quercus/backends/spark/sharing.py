@@ -25,7 +25,8 @@ from quercus.plan import Plan
 
 MADE = "quercus_key"
 HOT = 2.0  # times the events of an average partition, from which a key is split
-MANY = 100_000  # events that are worth a slice of their own
+MANY = 100_000  # events from which a key can be worth slices of its own
+SOME = 50_000  # events that are worth a task of their own
 LARGE = 4_000_000  # events that had better not be in one slice
 WIDE = 4  # halos that a slice had better be long
 CELLS = 256  # into which time is cut where events are counted
@@ -79,19 +80,22 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
     events = pruned(plan, df, *more)
     for k in columns if not key.nulls else ():
         events = events.where(k.isNotNull())
-    count = options.partitions or max(4 * parallelism(df), 8)
-    said = [f"by key: {key.said}, {count} partitions"]
+    most = options.partitions or max(4 * parallelism(df), 8)
+    count, told = most, list[str]()
     at = clock(plan, df.schema)
     hot: list[tuple[tuple[Any, ...], Slices]] = []
     best = plan
     if options.split_keys is not False and not counts_events(plan):
         known = _remembered(
-            plan, events, ("keys", count), lambda: survey.keys(events, columns, at, types_counted(plan), HOT / count)
+            plan, events, ("keys", most), lambda: survey.keys(events, columns, at, types_counted(plan), HOT / most)
         )
         best = _planned(
-            plan, df, events, known.times, said, {} if key.attribute is None else {key.attribute: known.count}
+            plan, df, events, known.times, told, {} if key.attribute is None else {key.attribute: known.count}
         )
-        hot = _hot_keys(plan, df.schema, events, columns, known, count, always=bool(options.split_keys))
+        hot = _hot_keys(plan, df.schema, events, columns, known, most, always=bool(options.split_keys))
+        if not hot and options.partitions is None:
+            count = partitions_for(known.times.events, parallelism(df))
+    said = [f"by key: {key.said}, {count} partition{'s' if count > 1 else ''}", *told]
     if not hot:
         parted = events.repartition(count, *columns).drop(*(f"{MADE}{i}" for i in range(len(more))))
         return Shared(best, events, parted, tuple(said), {}, {})
@@ -109,6 +113,15 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
         base += slices.count
     placed = events.withColumn(PLACE, f.explode(place)).repartitionById(base, f.col(PLACE))
     return Shared(best, events, placed.drop(*(f"{MADE}{i}" for i in range(len(more)))), tuple(said), ranges, {})
+
+
+def partitions_for(events: int, cores: int) -> int:
+    """How many partitions keys are shared out to: four for each core, fewer where each would have few events.
+
+    >>> [partitions_for(n, 2) for n in (1000, 150_000, 250_000, 10**7)], partitions_for(1000, 64)
+    ([2, 3, 5, 8], 8)
+    """
+    return min(max(4 * cores, 8), max(min(cores, 8), events // SOME))
 
 
 def _hot_keys(
@@ -190,7 +203,7 @@ def _counted_slices(
             return None
         most = options.slices or max(3 * parallelism(df), times.events // LARGE)
         if options.slices is None:
-            most = min(most, max(times.events // MANY, 1), max(times.events // (2 * WIDE * plan.tree.window.size), 1))
+            most = min(most, max(times.events // SOME, 1), max(times.events // (2 * WIDE * plan.tree.window.size), 1))
         cells = by_quantiles(times.quantiles, min(CELLS, len(times.quantiles)))
     else:
         cells = tuple(sorted(set(options.borders or ())))
@@ -212,7 +225,7 @@ def _borders(times: survey.Times, halo: Slices, most: int, *, asked: bool = Fals
     if not times.quantiles or max(map(abs, (times.quantiles[0], times.quantiles[-1]))) > FAR:
         return ()
     if not asked:
-        most = min(most, times.events // MANY, times.span // max(WIDE * (halo.back + halo.ahead), 1))
+        most = min(most, times.events // SOME, times.span // max(WIDE * (halo.back + halo.ahead), 1))
     return borders_for(times.quantiles, most)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import TYPE_CHECKING, NoReturn, assert_never
 
 from attrs import frozen
 
+from quercus.compiler import syntax as s
 from quercus.compiler.bind import bound_window
 from quercus.compiler.continuous import syntax as c
-from quercus.compiler.continuous.patterns import Patterns
+from quercus.compiler.continuous.patterns import Patterns, windowed_columns, windowed_value
 from quercus.compiler.continuous.scope import Item, Scope, Tuples
 from quercus.compiler.continuous.select import Selection
 from quercus.compiler.continuous.typing import Conditions
@@ -44,23 +46,44 @@ class _Binder:
         self.named: dict[str, Tuples] = {}
         self.clock: Tuples | None = None
         self.clock_of = ""
-        self.patterns = Patterns(self.text, schemas, self.tuples_of)
+        self.found: list[tuple[str, w.Query]] = []  # queries that have a name
+        self.patterns = Patterns(self.text, schemas, self.tuples_of, self.windowed)
 
     def fail(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         raise QueryError(code, message, text=self.text, span=span, hint=hint)
 
     def bound(self) -> Bound:
-        found: list[tuple[str, w.Query]] = []
         for name, span, stream in self.source.named:
             if name in self.given or name in self.named:
                 self.fail("E103", f"there is a stream '{name}' already", span, "give the query another name")
-            one = self.query(stream)
-            found.append((name, one))
-            assert self.clock is not None
-            self.named[name] = Tuples(dict(one.columns), self.clock.unit, self.clock.is_timestamp)
+            self.add(name, stream)
         query = self.query(self.source.stream)
         clock = self.schemas[self.clock_of]
-        return Bound(w.Continuous(tuple(found), query), tuple(self.patterns.plans), clock)
+        return Bound(w.Continuous(tuple(self.found), query), tuple(self.patterns.plans), clock)
+
+    def add(self, name: str, stream: c.Stream) -> None:
+        """A query whose output is a stream of this name."""
+        one = self.query(stream)
+        self.found.append((name, one))
+        assert self.clock is not None
+        self.named[name] = Tuples(dict(one.columns), self.clock.unit, self.clock.is_timestamp)
+
+    def windowed(self, e: c.WindowedType, words: frozenset[str] | None, own: frozenset[str]) -> str:
+        """The name of a query that gives the windows of a pattern window as events of a pattern: of each the last
+        tuple, and what else is asked for. `words` are those of the pattern, `own` those after its variable; without
+        words all is asked for.
+        """
+        _, tuples = self.tuples_of(e.stream.name, e.stream.span)
+        columns = dict(windowed_columns(tuples))
+        if words is None or own - {*columns, "ts", "type"}:  # one that there is not: the error lists those that are
+            words = frozenset(columns)
+        items = [s.Output(windowed_value(*call), name) for name, call in columns.items() if name in words]
+        items = items or [s.Output(windowed_value("first", "ts"), "first_ts")]
+        taken = {*self.given, *self.named, *(name for name, _, _ in self.source.named)}
+        name = next(n for i in count(1) if (n := f"{e.stream.name}_{i}") not in taken)
+        source = c.Source(e.stream, e.window, span=e.stream.span)
+        self.add(name, c.Stream("istream", c.Select(tuple(items), (source,), span=e.stream.span)))
+        return name
 
     def query(self, stream: c.Stream) -> w.Query:
         relation, columns = self.relation(stream.relation)
@@ -144,9 +167,6 @@ class _Binder:
                 f"FIRST({tuples.key[0]}) in a pattern window",
             )
         match e:
-            case c.PatternText() if tuples.arrival:
-                hint = "pattern windows go by time alone: declare the stream with ties='strict'"
-                self.fail("E403", f"'{name}' has ties='arrival'", e.span, hint)
             case c.PatternText():
                 typer = Conditions(self.text, name, alias, tuples, e.span)
                 return w.PatternWindow(

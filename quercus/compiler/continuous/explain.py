@@ -39,6 +39,10 @@ def explain(query: w.Continuous, patterns: tuple[Plan, ...], clock: Schema) -> s
     out: list[str] = []
     for name, tree in trees(query, patterns, clock):
         out += [f"query {text.name(name)}" if name else "query", *(f"  {line}" for line in _lines(tree)), ""]
+    shared = [(_stream(stream), len(ws)) for stream, ws in w.pattern_windows(query).items() if len(ws) > 1]
+    if shared:
+        lines = (f"  {name}: {n} pattern windows in one pass, with tuples kept once" for name, n in shared)
+        out += ["shared", *lines, ""]
     for number, plan in enumerate(patterns, 1):
         out += [f"pattern {number}", *(f"  {line}".rstrip() for line in plan.explain().splitlines()), ""]
     return "\n".join(out[:-1])
@@ -168,6 +172,10 @@ class _Shown:
     def aggregate(self, a: w.Aggregate) -> str:
         value = "*" if a.value is None else self.scalar(a.value)
         return f"{a.function.upper()}({'DISTINCT ' if a.distinct else ''}{value})"
+
+
+def _stream(stream: w.Stream) -> str:
+    return f"pattern {stream.number + 1}" if isinstance(stream, w.Matched) else text.name(stream.name)
 
 
 def _is_of_several(e: x.Expr) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quercus.compiler.continuous.shape import NOT_HERE, Shaper
-from quercus.compiler.continuous.syntax import ContinuousText
+from quercus.compiler.continuous.syntax import ContinuousText, WindowedType
 from quercus.compiler.reading import Language, check_text, read
 from quercus.errors import QueryError, nearest
 from quercus.ir.span import Span
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _SKIPPED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*")
 _ISLAND = re.compile(r"\(\s*(?=pattern\b)", re.IGNORECASE)
+_PARTITION = re.compile(r"\[\s*partition\s+by\b[^\]]*\Z", re.IGNORECASE)
+_WINDOW = re.compile(r"\[\s*pattern\s+by\b", re.IGNORECASE)
+_NAME = re.compile(r"(?:[^\W\d]\w*|'[^'\n]*'|\"[^\"\n]*\")\s*\Z")
+_FROM = "ISTREAM(SELECT*FROM "  # shorter than what comes before any pattern window in a pattern
 
 
 def parse_continuous(text: str) -> ContinuousText:
@@ -30,7 +34,11 @@ def parse_continuous(text: str) -> ContinuousText:
     check_text(text, CONTINUOUS)
     islands, rest = {}, text
     for start, end in _islands(text):
-        islands[start] = _blank(text[:start]) + text[start:end] + _blank(text[end:])
+        pattern = _blank(text[:start]) + text[start:end] + _blank(text[end:])
+        windows = list(_windows(pattern))
+        for first, last in windows:
+            pattern = pattern[:first] + _blank(text[first:last]) + pattern[last:]
+        islands[start] = pattern, tuple(_windowed(text, *window) for window in windows)
         word = start + len("PATTERN")
         rest = rest[:word] + _blank(text[word:end]) + rest[end:]
     try:
@@ -40,13 +48,44 @@ def parse_continuous(text: str) -> ContinuousText:
     return Shaper(text, islands).query(tree)
 
 
+def _windows(pattern: str) -> Iterator[tuple[int, int]]:
+    """Where pattern windows stand in a pattern, with their brackets."""
+    plain = _plain(pattern)
+    at = 0
+    while found := _WINDOW.search(plain, at):
+        depth, at = 1, found.end()
+        while depth:  # brackets fit
+            depth += {"[": 1, "]": -1}.get(plain[at], 0)
+            at += 1
+        yield found.start(), at
+
+
+def _windowed(text: str, start: int, end: int) -> WindowedType:
+    """A pattern window in the place of an event type, read as if it stood in FROM, where it stands."""
+    name = _NAME.search(text, 0, start)
+    if name is None:
+        hint = "write At[Pattern By (...)] w, with the stream before the window"
+        raise QueryError("E403", "a window of no stream", text=text, span=Span(start, start + 1), hint=hint)
+    begin = _FROM + _blank(text[len(_FROM) : name.start()]) + text[name.start() : end] + ")"
+    try:
+        [source] = Shaper(text, {}).query(read(begin, CONTINUOUS)).stream.relation.sources  # type: ignore[union-attr]
+    except QueryError as e:
+        raise QueryError(e.code, e.message, text=text, span=e.span, hint=e.hint) from None
+    return WindowedType(source.stream, source.window)  # type: ignore[arg-type]
+
+
 def _blank(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
+def _plain(text: str) -> str:
+    """The text without strings and comments."""
+    return _SKIPPED.sub(lambda m: " " * len(m[0]), text)
+
+
 def _islands(text: str) -> Iterator[tuple[int, int]]:
     """Where patterns stand: from the word PATTERN to the parenthesis that closes the one before it."""
-    plain = _SKIPPED.sub(lambda m: " " * len(m[0]), text)
+    plain = _plain(text)
     at = 0
     while found := _ISLAND.search(plain, at):
         depth, end = 1, found.end()
@@ -108,6 +147,8 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
         return error(f"no window '{value}'", nearest(value, _WORDS) or f"windows: {_WINDOWS}", "E403")
     if "RANGE" in expected:
         return error("a stream in FROM needs a window", f"write one of {_WINDOWS}", "E403")
+    if _PARTITION.search(text[:start]):
+        return error("a partition without Rows", "write [Partition By a, b Rows 3]", "E403")
     found = "the query ends" if at_end else f"'{value}' stands"
     if kind == "LSQB":
         return error("a window where none may stand", "windows follow the streams in FROM", "E403")

@@ -2,12 +2,13 @@
 
 Where all event types of a pattern are names of streams (or of queries of WITH), an event of a type is a tuple of that
 stream. Otherwise the types are those of one stream's type column: the stream after OVER, or the only one that has such
-a column. A match is a tuple at the time of its last event, with the columns of RETURN; without RETURN with every
-attribute of every event, `a_x`.
+a column. `At[Pattern By (...)]` is an event type too: an event of it is a window that closes. A match is a tuple at the
+time of its last event, with the columns of RETURN; without RETURN with every attribute of every event, `a_x`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,13 +30,14 @@ from quercus.schema import Schema
 
 if TYPE_CHECKING:
     Find = Callable[[str, Span | None], tuple[w.Given | w.Named, Tuples]]
+    Windowed = Callable[[c.WindowedType, frozenset[str] | None, frozenset[str]], str]
 
 
 class Patterns:
     """The patterns of one query, compiled in the order of the text."""
 
-    def __init__(self, text: str, schemas: Mapping[str, Schema], find: Find) -> None:
-        self.text, self.schemas, self.find = text, schemas, find
+    def __init__(self, text: str, schemas: Mapping[str, Schema], find: Find, windowed: Windowed) -> None:
+        self.text, self.schemas, self.find, self.windowed = text, schemas, find, windowed
         self.plans: list[Plan] = []
 
     def fail(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
@@ -44,7 +46,7 @@ class Patterns:
     def matched(self, e: c.Island) -> tuple[w.Matched, Tuples]:
         """A pattern as a stream, and what its tuples have."""
         try:
-            query = parse_query(e.text)
+            query = self.without_windows(e, parse_query(e.text))
             streams, typed, schema = self.looked_at(e, query)
             bound = bind(query, schema)
             bound = self.with_columns(bound, schema, e.span)
@@ -57,6 +59,37 @@ class Patterns:
         kinds = {o.name: o.value.type for o in bound.returns if not isinstance(o.value, str)}
         tuples = Tuples(kinds, schema.time_unit, schema.time_is_timestamp)
         return w.Matched(len(self.plans) - 1, streams, typed), tuples
+
+    def without_windows(self, e: c.Island, query: s.QueryText) -> s.QueryText:
+        """The query with the names of queries in the place of pattern windows."""
+        if not e.windows:
+            return query
+        if e.over is not None:
+            hint = "leave OVER out: the other event types are then names of streams"
+            self.fail("E906", "a pattern window in a pattern OVER a stream", e.windows[0].window.span, hint)
+
+        words = frozenset(re.findall(r"\w+", e.text)) if query.returns else None  # without RETURN all is asked for
+        windows = {one.stream.span.start: one for one in e.windows if one.stream.span is not None}
+        used: set[int] = set()
+
+        def renamed(part: Any) -> Any:
+            match part:
+                case s.Event() if part.span is not None and part.span.start in windows:
+                    used.add(part.span.start)
+                    own = frozenset(re.findall(rf"(?<!\w){re.escape(part.var or '')}\s*\.\s*(\w+)", e.text))
+                    return evolve(part, type=self.windowed(windows[part.span.start], words, own))
+                case s.Negation():
+                    return evolve(part, body=renamed(part.body))
+                case s.Operator():
+                    return evolve(part, parts=tuple(renamed(p) for p in part.parts))
+            return part
+
+        made = evolve(query, pattern=renamed(query.pattern))
+        for start, one in windows.items():
+            if start not in used:
+                hint = "a pattern window stands after an event type: At[Pattern By (...)] w"
+                self.fail("E403", "a window where none may stand", one.window.span, hint)
+        return made
 
     def looked_at(self, e: c.Island, query: s.QueryText) -> tuple[tuple[w.Given | w.Named, ...], bool, Schema]:
         """The streams of a pattern, whether a type column tells its events apart, and the schema of them all."""
@@ -120,6 +153,21 @@ class Patterns:
             if names.count(name) > 1:
                 self.fail("E107", f"two columns are called '{name}'", span, "name them with RETURN ... AS")
         return evolve(q, returns=tuple(outputs))
+
+
+def windowed_columns(tuples: Tuples) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What an event that is a window has, with the function that tells it: the attributes of its last tuple, those of
+    the first one, and its counts. An attribute of the stream goes before what would be called alike.
+    """
+    yield from ((name, ("last", name)) for name in tuples.columns)
+    more = {f"first_{name}": ("first", name) for name in (*tuples.columns, "ts")} | {
+        n: (n, "") for n in ("iter", "num")
+    }
+    yield from ((name, call) for name, call in more.items() if name not in tuples.columns)
+
+
+def windowed_value(function: str, attribute: str) -> s.Call:
+    return s.Call(function, (s.Var(attribute),) if attribute else ())
 
 
 def _events(e: s.Pattern) -> Iterator[s.Event]:

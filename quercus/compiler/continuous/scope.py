@@ -27,7 +27,6 @@ class Tuples:
     time: str = "ts"
     type: str = ""  # empty: they have none
     key: tuple[str, ...] = ()
-    arrival: bool = False  # whether ties of time are broken
 
     @classmethod
     def of(cls, schema: Schema) -> Tuples:
@@ -38,7 +37,6 @@ class Tuples:
             schema.time,
             schema.type,
             schema.key,
-            schema.ties == "arrival",
         )
 
     def attribute(self, name: str) -> tuple[str, Type] | None:

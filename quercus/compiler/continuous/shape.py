@@ -39,9 +39,9 @@ NOT_HERE = {
 
 
 class Shaper(Scalars):
-    """One query. `islands` are the texts of its patterns, by the place of the word PATTERN."""
+    """One query. `islands` are the texts of its patterns, and the windows in them, by the place of the word PATTERN."""
 
-    def __init__(self, text: str, islands: Mapping[int, str]) -> None:
+    def __init__(self, text: str, islands: Mapping[int, tuple[str, tuple[c.WindowedType, ...]]]) -> None:
         super().__init__(text)
         self.islands = islands
 
@@ -130,10 +130,10 @@ class Shaper(Scalars):
             word, over = tokens(node, "PATTERN")[0], tokens(node, "OVER")
             of = c.StreamName(unquote(names[0]), span=place(names[0])) if over else None
             names = names[1:] if over else names
-            text = self.islands.get(place(word).start)
-            if text is None:
+            island = self.islands.get(place(word).start)
+            if island is None:
                 self.fail("E001", "a pattern is missing", place(word), "write (PATTERN SEQ(A a, B b) WITHIN 5 min)")
-            stream = c.Island(text, of, span=place(word))
+            stream = c.Island(island[0], of, island[1], span=place(word))
         if names and names[0].casefold() in NOT_HERE and not tokens(node, "AS"):
             self.fail("E001", f"'{names[0]}' is not expected here", place(names[0]), NOT_HERE[names[0].casefold()])
         return c.Source(stream, window, unquote(names[0]) if names else None, on, span=span_of(node))

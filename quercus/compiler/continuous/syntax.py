@@ -63,11 +63,22 @@ class StreamName:
 
 
 @frozen
+class WindowedType:
+    """`At[Pattern By (...)]` in the place of an event type."""
+
+    stream: StreamName
+    window: PatternText
+
+
+@frozen
 class Island:
-    """`(PATTERN ...) [OVER S]`: `text` is that of the whole query with blanks around the pattern's own."""
+    """`(PATTERN ...) [OVER S]`: `text` is that of the whole query with blanks around the pattern's own, and where the
+    windows of `windows` stand.
+    """
 
     text: str
     over: StreamName | None = None
+    windows: tuple[WindowedType, ...] = ()
     span: Span | None = _span()
 
 

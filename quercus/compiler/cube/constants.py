@@ -19,7 +19,7 @@ class CubeConstants:
     insert: float = 1.1  # ... for which the range of one more component is found
     result: float = 0.5  # a match with one more component
     trying: float = 5.0  # a candidate for one more component that conditions test
-    behind: float = 0.5  # ... as its last one: results are listed in another order
+    behind: float = 1.5  # ... as its last one: matches of the source are looked at for each event
     reorder: float = 11.0  # a match of the source, where its last event changes: results are ordered by it
     project: float = 9.0  # a match without some of its components, once
     merge: float = 14.0  # a match in order with those of a delta
@@ -31,9 +31,10 @@ class CubeConstants:
     start: float = 450000.0  # the engine begins
     step: float = 2.4  # an event is bound along a pointer
     single: float = 17.0  # ... as the last one, where a negation lies in between: no range goes out as a whole
-    write: float = 1.0  # an event of a result
+    write: float = 1.0  # an event of a result; also where one more component stands at the end
     total: float = 20.0  # an event of a leaf, where matches are totalled without listing them
 
 
 CALIBRATED = CubeConstants()
+LISTED = 0.95  # the part of listing that counts: for results that are known sooner, lists may take a twentieth longer
 FEW = 8.0  # events of the stream for each match: beyond, ranges are searched for one by one

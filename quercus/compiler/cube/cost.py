@@ -13,7 +13,7 @@ from typing import assert_never
 from attrs import frozen
 
 from quercus.compiler.cube.alone import Stacked, stacked
-from quercus.compiler.cube.constants import CALIBRATED, FEW, CubeConstants
+from quercus.compiler.cube.constants import CALIBRATED, FEW, LISTED, CubeConstants
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.reuse import Way
 from quercus.compiler.cube.sizes import Size, Sizer
@@ -92,7 +92,13 @@ def _followed(steps: tuple[PricedStep, ...], rows: float, rates: Rates, most: fl
 
 def priced(way: Way, columns: int, sizer: Sizer, c: CubeConstants = CALIBRATED) -> PricedWay:
     """A way with all that its cost depends on but the numbers of events."""
-    return PricedWay(way, _steps(way.steps, sizer, c), columns * c.gather)
+    return PricedWay(way, _steps(way.steps, sizer, c), columns * LISTED * (c.write if _is_written(way) else c.gather))
+
+
+def _is_written(way: Way) -> bool:
+    """Whether results are listed event by event, in the order of the answer: as the engine writes what it finds."""
+    last = next((s for s in reversed(way.steps) if not isinstance(s.action, Rename)), None)
+    return last is not None and isinstance(last.action, Insert) and not last.action.where and _is_last(last)
 
 
 def _steps(steps: tuple[Step, ...], sizer: Sizer, c: CubeConstants) -> tuple[PricedStep, ...]:

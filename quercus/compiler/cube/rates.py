@@ -27,6 +27,7 @@ class Rates:
     each: Mapping[str, float] = field(factory=dict)
     other: float = 0.0
     distinct: Mapping[str, int] = field(factory=dict)
+    sizes: dict[object, float] = field(factory=dict, init=False)  # of results, as they were computed from this
     _known: dict[Types, float] = field(factory=dict, init=False)
 
     @classmethod
@@ -51,6 +52,10 @@ class Rates:
         other = DEFAULT_WINDOWS * (DEFAULT_PER_WINDOW if time else count / DEFAULT_TYPES)
         distinct = stats.distinct if stats is not None else {}
         return cls(DEFAULT_TYPES * other, DEFAULT_WINDOWS * (time or 1), other=other, distinct=distinct)
+
+    def alike(self, other: Rates) -> bool:
+        """Whether both say the same of a run."""
+        return (self.total, self.span, self.given) == (other.total, other.span, other.given)
 
     def events(self, types: Types) -> float:
         """Events of these types."""

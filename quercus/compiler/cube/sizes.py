@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import exp, factorial, prod
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from quercus.compiler.cost import Model
 from quercus.compiler.cube.conditions import Known
@@ -40,6 +40,13 @@ class Size:
     there: bool = True
 
     def rows(self, rates: Rates) -> float:
+        """So many of them. Many ways lead by the same results, so that each is asked for often, and known once."""
+        known = rates.sizes.get(self)
+        if known is None:
+            known = rates.sizes[self] = self._rows(rates)
+        return known
+
+    def _rows(self, rates: Rates) -> float:
         found = self.kept * prod([rates.events(leaf) for leaf in self.leaves])
         if not found:
             return 0.0
@@ -86,10 +93,11 @@ def passing(often: float, m: int) -> float:
 
 
 class Sizer:
-    """Prepares sizes: selectivities are asked for once."""
+    """Prepares sizes: selectivities are asked for once, and what is as large is one size."""
 
     def __init__(self, stats: Stats | None) -> None:
         self.stats = stats
+        self._made: dict[tuple[object, ...], Size] = {}
 
     def model(self, parts: Iterable[Part], window: Window) -> Model:
         return Model(window, self.stats, {c.var: c.accepts for c in parts})
@@ -98,7 +106,7 @@ class Sizer:
         s, run = extent.sequence, extent.run
         model = self.model((*s.parts, *(run.parts if run is not None else ())), s.window)
         kept = prod(model.selectivity(c) for c in Known().rest(conditions(s)))
-        return Size(
+        made = Size(
             tuple(c.accepts for c in s.positive),
             kept,
             s.window,
@@ -107,6 +115,7 @@ class Sizer:
             self._of_run(run, s, model) if run is not None else None,
             extent.there,
         )
+        return self._made.setdefault(astuple(made, recurse=False), made)
 
     def barred(self, part: Part, s: Sequence, model: Model) -> Barred:
         asked = Known(conditions(s)).rest(asked_of(part))

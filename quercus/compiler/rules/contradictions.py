@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from attrs import evolve, field, mutable
 
+from quercus.compiler.circles import circle
 from quercus.compiler.homes import Home, rewrite_homes
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
@@ -13,8 +14,9 @@ Value = bool | int | float | str
 def contradictions(q: p.Query) -> p.Query | None:
     """a.x > 5, a.x < 3 -> false.  In the query: an empty plan; an OR branch or a negation goes.
 
-    Bounds, equalities, `in` lists and null tests of one attribute against constants, for variables that are always
-    there. A Kleene variable counts too where it needs an element, since no element could pass.
+    Bounds, equalities, `in` lists and null tests of one attribute against constants, and comparisons that go round in
+    a circle (a.x < b.x, b.x < a.x), for variables that are always there. A Kleene variable counts too where it needs an
+    element, since no element could pass.
     """
     if q.empty is not None:
         return None
@@ -81,6 +83,11 @@ def _false_if_impossible(where: tuple[x.Expr, ...], home: Home, found: list[str]
             if home.kind == "query":
                 found.append(" and ".join(text.scalar(t) for t in seen.tests) + " is never true")
             return (x.FALSE,)
+    round_ = None if x.FALSE in where else circle((*home.outer, *where), home.always)
+    if round_ is not None:
+        if home.kind == "query":
+            found.append(" and ".join(text.scalar(c) for c in round_) + " is never true")
+        return (x.FALSE,)
     return where
 
 

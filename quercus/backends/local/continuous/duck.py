@@ -46,13 +46,17 @@ def query(
         with _timed(connection, limits):
             limited = f"SELECT * FROM ({sql}) LIMIT {limits.max_matches + 1}"
             found: pa.Table = connection.sql(limited, params=parameters).to_arrow_table()
-    if len(found) > limits.max_matches:
+    check_rows(len(found), limits)
+    return found
+
+
+def check_rows(count: int, limits: Limits) -> None:
+    if count > limits.max_matches:
         raise LimitExceeded(
             f"the query has more than {limits.max_matches:,} rows: narrow it, or raise Limits(max_matches=)",
             limit="max_matches",
             value=limits.max_matches,
         )
-    return found
 
 
 @atexit.register

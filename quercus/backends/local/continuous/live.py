@@ -4,24 +4,28 @@ A stream is known up to its *clock*: no tuple before that time is to come. A que
 of all its streams, so what it gives is never taken back. It keeps the tuples that are still in a window, or were at
 the last time it looked at; at each step they stand for all that was before. So a step is one statement over what is
 kept and what is new, of which the rows in between the old clock and the new one count.
+
+What a part holds does not change in place: a `memento` is what it held before a step, and `revert` goes back to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from quercus.backends.base import Limits
+from quercus.backends.local.continuous.arrivals import BEGIN, empty, in_order
+from quercus.backends.local.continuous.journal import Journal
 from quercus.backends.local.continuous.relations import NEVER, Relation, Times, of_ends, of_windows, relation, until
 from quercus.backends.local.continuous.run import as_tuples, by_name, columns_of, evaluated, output_schema
 from quercus.backends.local.continuous.statement import Statement, statement
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.inputs import concatenated
-from quercus.backends.local.windows import Closed, WindowStream
+from quercus.backends.local.windows import Closed, WindowStreams
 from quercus.errors import QueryError
 from quercus.ir import window as w
 from quercus.schema import Schema
@@ -29,8 +33,6 @@ from quercus.schema import Schema
 if TYPE_CHECKING:
     from quercus.plan import Plan
     from quercus.result import Matches
-
-BEGIN = -(2**63)
 
 
 class Inbox:
@@ -42,7 +44,7 @@ class Inbox:
 
     def add(self, table: pa.Table) -> None:
         if len(table):
-            self.tables.append(table)
+            self.tables = [*self.tables, table]
 
     def release(self, clock: int) -> Events:
         """Those before a time, in order; the others go on waiting."""
@@ -58,38 +60,16 @@ class Inbox:
         return concatenated(self.tables)
 
 
-def in_order(events: Events) -> pa.Table:
-    return events.table if events.rows is None else events.table.take(pa.array(events.rows))
-
-
-def empty(schema: Schema) -> pa.Table:
-    """A table without tuples, as loading leaves one."""
-    columns: dict[str, list[object]] = {name: [] for name in (*schema.special, *schema.columns())}
-    return load(columns, schema).table
-
-
-class Window(Protocol):
-    """A window of a source that goes on."""
-
-    def step(self, new: Events) -> Relation:
-        """The relation with some new tuples."""
-
-    def forget(self, clock: int) -> None:
-        """Let go of tuples that were gone before this time."""
-
-    def state(self) -> list[pa.Table | bytes]: ...
-
-    def restore(self, state: Sequence[pa.Table | bytes]) -> None: ...
-
-
 class Sliding:
-    """A window that slides: its tuples."""
+    """A window that slides: its tuples, and those that wait for their turn."""
 
     def __init__(self, source: w.Source, schema: Schema) -> None:
         self.source, self.schema = source, schema
+        self.inbox = Inbox(schema)
         self.tuples = empty(schema)
 
-    def step(self, new: Events) -> Relation:
+    def step(self, clock: int) -> Relation:
+        new = self.inbox.release(clock)
         self.tuples = concatenated([self.tuples, new.table]) if len(self.tuples) else new.table
         return relation(self.source, self._events())
 
@@ -101,36 +81,53 @@ class Sliding:
         if gone.any():
             self.tuples = self.tuples.filter(pa.array(~gone)).combine_chunks()
 
-    def state(self) -> list[pa.Table | bytes]:
-        return [self.tuples]
+    def memento(self) -> Any:
+        return self.inbox.tables, self.tuples
 
-    def restore(self, state: Sequence[pa.Table | bytes]) -> None:
-        [tuples] = state
-        assert isinstance(tuples, pa.Table)
+    def revert(self, memento: Any) -> None:
+        self.inbox.tables, self.tuples = memento
+
+    def state(self) -> list[pa.Table]:
+        return [self.inbox.whole(), self.tuples]
+
+    def restore(self, state: Sequence[pa.Table]) -> None:
+        inbox, tuples = state
+        self.inbox.tables = [inbox]
         self.tuples = load(tuples, self.schema).table
 
 
 class Patterned:
-    """A pattern window: what is open, and what closed last."""
+    """A pattern window: what closed and was not looked at yet, or was last. What is open is in its `Watch`."""
 
-    def __init__(
-        self, select: w.Select, source: w.Source, schema: Schema, counted: frozenset[str], limits: Limits
-    ) -> None:
-        self.select, self.source, self.schema, self.counted, self.limits = select, source, schema, counted, limits
+    def __init__(self, select: w.Select, source: w.Source, schema: Schema, counted: frozenset[str]) -> None:
+        self.select, self.source, self.schema, self.counted = select, source, schema, counted
         assert isinstance(source.window, w.PatternWindow)
         self.window = source.window
-        self.stream = WindowStream(self.window, schema, limits)
         self.next = 0  # the number of the next window
-        self.kept = self._relation(self.stream.push(load(empty(schema), schema)))
+        self.kept = self._relation(_nothing(schema))
 
-    def step(self, new: Events) -> Relation:
-        found = self._relation(self.stream.push(new)) if len(new) else None
-        if found is not None and found.windows is not None and len(found.windows):
-            assert self.kept.windows is not None
-            self.kept = Relation(
-                _joined(self.kept.tuples, found.tuples), pa.concat_tables([self.kept.windows, found.windows])
-            )
-        return self.kept
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is asked of its windows but their first tuples and their last ones."""
+        return self.select.is_of_ends and not self.counted
+
+    def take(self, closed: Closed) -> None:
+        """Windows that closed after all that closed before."""
+        if not len(closed):
+            return
+        found = self._relation(closed)
+        assert self.kept.windows is not None
+        assert found.windows is not None
+        self.kept = Relation(
+            _joined(self.kept.tuples, found.tuples), pa.concat_tables([self.kept.windows, found.windows])
+        )
+
+    def step(self, clock: int) -> Relation:
+        assert self.kept.windows is not None
+        return Relation(
+            self.kept.tuples.filter(pc.less(self.kept.tuples["f"], clock)),
+            self.kept.windows.filter(pc.less(self.kept.windows["f"], clock)),
+        )
 
     def _relation(self, closed: Closed) -> Relation:
         events = load(closed.table, self.schema)
@@ -148,19 +145,55 @@ class Patterned:
         windows = self.kept.windows.filter(pc.greater_equal(self.kept.windows["f"], clock - 1))
         self.kept = Relation(tuples.combine_chunks(), windows.combine_chunks())
 
-    def state(self) -> list[pa.Table | bytes]:
-        assert self.kept.windows is not None
-        return [self.stream.snapshot(), self.kept.tuples, self.kept.windows, pa.table({"next": [self.next]})]
+    def memento(self) -> Any:
+        return self.kept, self.next
 
-    def restore(self, state: Sequence[pa.Table | bytes]) -> None:
-        stream, tuples, windows, number = state
-        assert isinstance(stream, bytes)
-        self.stream = WindowStream.restore(stream, self.window, self.schema, self.limits)
-        assert isinstance(tuples, pa.Table)
-        assert isinstance(windows, pa.Table)
-        assert isinstance(number, pa.Table)
+    def revert(self, memento: Any) -> None:
+        self.kept, self.next = memento
+
+    def state(self) -> list[pa.Table]:
+        assert self.kept.windows is not None
+        return [self.kept.tuples, self.kept.windows, pa.table({"next": [self.next]})]
+
+    def restore(self, state: Sequence[pa.Table]) -> None:
+        tuples, windows, number = state
         tuples = tuples.cast(self.kept.tuples.schema)
         self.kept, self.next = Relation(tuples, windows), number["next"][0].as_py()
+
+
+def _nothing(schema: Schema) -> Closed:
+    none = np.empty(0, np.int64)
+    return Closed(none, none, empty(schema), lambda at: at, lambda: none, lambda: none, lambda: none)
+
+
+class Watch:
+    """All pattern windows over one stream: one pass over its tuples, which are kept once, also for several queries.
+
+    Tuples are looked at when they come, before the clocks of queries reach them.
+    """
+
+    def __init__(self, schema: Schema, readers: Sequence[Patterned], limits: Limits) -> None:
+        self.schema, self.readers, self.limits = schema, readers, limits
+        windows = list(dict.fromkeys(r.window for r in readers))
+        self.numbers = [windows.index(r.window) for r in readers]
+        bare = [all(r.bare for r in readers if r.window == window) for window in windows]
+        self.stream = WindowStreams(windows, schema, limits, bare)
+        self.pushes = 0
+
+    def push(self, events: Events) -> None:
+        if len(events):
+            found = self.stream.push_all(events)
+            self.pushes += 1
+            for reader, number in zip(self.readers, self.numbers, strict=True):
+                reader.take(found[number])
+
+    def memento(self) -> int:
+        return self.pushes
+
+    def revert(self, memento: int) -> None:
+        while self.pushes > memento:
+            self.stream.undo()
+            self.pushes -= 1
 
 
 class _OfTable:
@@ -202,7 +235,7 @@ class Pattern:
     ) -> None:
         self.stream, self.plan, self.clock_schema, self.limits = stream, plan, clock, limits
         self.inboxes = {one: Inbox(schemas[one]) for one in stream.streams}
-        self.live = plan.stream(limits=limits)
+        self.live = Journal(plan, limits)
         self.hold = _hold(plan)
         self.schema = output_schema(columns_of(plan), clock)
         self.waiting = pa.table({"end": pa.array([], pa.int64())})
@@ -215,10 +248,7 @@ class Pattern:
             released = {one: inbox.release(clock) for one, inbox in self.inboxes.items()}
             if any(len(events) for events in released.values()):
                 found.append(self.live.push(self._events(released)))
-            if clock < NEVER:
-                found.append(self.live.advance(clock))
-            else:
-                found.append(self.live.close())
+            found.append(self.live.advance(clock) if clock < NEVER else self.live.close())
             self.clock = clock
         for one in found:
             if len(one):
@@ -226,6 +256,15 @@ class Pattern:
                 self.waiting = pa.concat_tables([self.waiting, new]) if len(self.waiting) else new
         known = clock if clock == NEVER or self.hold == 0 else max(BEGIN, clock - self.hold)
         return self._released(known), known
+
+    def memento(self) -> Any:
+        return [inbox.tables for inbox in self.inboxes.values()], self.live.memento(), self.waiting, self.clock
+
+    def revert(self, memento: Any) -> None:
+        tables, live, self.waiting, self.clock = memento
+        for inbox, own in zip(self.inboxes.values(), tables, strict=True):
+            inbox.tables = own
+        self.live.revert(live)
 
     def _events(self, released: Mapping[w.Given | w.Named, Events]) -> Any:
         if self.stream.typed:
@@ -259,7 +298,7 @@ class Pattern:
     def restore(self, clock: int, state: Sequence[pa.Table | bytes]) -> None:
         live, waiting, *inboxes = state
         assert isinstance(live, bytes)
-        self.live = self.plan.restore(live, limits=self.limits)
+        self.live = Journal(self.plan, self.limits, live)
         assert isinstance(waiting, pa.Table)
         self.waiting, self.clock = waiting, clock
         for inbox, table in zip(self.inboxes.values(), inboxes, strict=True):
@@ -292,20 +331,18 @@ class Standing:
     ) -> None:
         self.query, self.clock_schema, self.limits = query, clock, limits
         self.written: Statement = statement(query)
-        self.inboxes: list[list[tuple[w.Stream, Inbox]]] = []
-        self.windows: list[list[Window]] = []
+        self.streams: list[w.Stream] = []  # of its windows, one after the other
+        self.windows: list[list[Sliding | Patterned]] = []
         for i, select in enumerate(w.selects(query.relation)):
-            inboxes: list[tuple[w.Stream, Inbox]] = []
-            windows: list[Window] = []
+            windows: list[Sliding | Patterned] = []
             for j, source in enumerate(select.sources):
                 schema = schemas[source.stream]
-                inboxes.append((source.stream, Inbox(schema)))
+                self.streams.append(source.stream)
                 counted = self.written.counted.get(f"k{i}_{j}", frozenset())
                 if isinstance(source.window, w.PatternWindow):
-                    windows.append(Patterned(select, source, schema, counted, limits))
+                    windows.append(Patterned(select, source, schema, counted))
                 else:
                     windows.append(Sliding(source, schema))
-            self.inboxes.append(inboxes)
             self.windows.append(windows)
         self.clock = BEGIN
         self.started = False  # whether there was an instant
@@ -313,10 +350,7 @@ class Standing:
     def step(self, clock: int) -> pa.Table:
         """The rows from its clock on to another one, up to which all its streams are known."""
         before, self.clock = self.clock, clock
-        relations = [
-            [window.step(inbox.release(clock)) for window, (_, inbox) in zip(windows, inboxes, strict=True)]
-            for windows, inboxes in zip(self.windows, self.inboxes, strict=True)
-        ]
+        relations = [[window.step(clock) for window in windows] for windows in self.windows]
         every = np.unique(np.concatenate([r.instants() for select in relations for r in select]))
         instants = every[(every >= before) & (every < clock)]
         found = None
@@ -326,25 +360,30 @@ class Standing:
             ts = np.asarray(rows["ts"].combine_chunks().view(pa.int64()))
             found = rows.filter(pa.array((ts >= before) & (ts < clock)))
             self.started = True
-        for windows in self.windows:
-            for window in windows:
-                window.forget(clock)
+        for window in self.every():
+            window.forget(clock)
         return empty(output_schema(self.query.columns, self.clock_schema)) if found is None else found
 
+    def every(self) -> Iterator[Sliding | Patterned]:
+        """Its windows, in the order of `streams`."""
+        for windows in self.windows:
+            yield from windows
+
+    def memento(self) -> Any:
+        return self.clock, self.started, [window.memento() for window in self.every()]
+
+    def revert(self, memento: Any) -> None:
+        self.clock, self.started, windows = memento
+        for window, own in zip(self.every(), windows, strict=True):
+            window.revert(own)
+
     def state(self) -> list[pa.Table | bytes]:
-        found: list[pa.Table | bytes] = []
-        for windows, inboxes in zip(self.windows, self.inboxes, strict=True):
-            for window, (_, inbox) in zip(windows, inboxes, strict=True):
-                found += [inbox.whole(), *window.state()]
-        return found
+        return [table for window in self.every() for table in window.state()]
 
     def restore(self, clock: int, started: bool, state: list[pa.Table | bytes]) -> None:
         self.clock, self.started = clock, started
         left = iter(state)
-        for windows, inboxes in zip(self.windows, self.inboxes, strict=True):
-            for window, (_, inbox) in zip(windows, inboxes, strict=True):
-                table = next(left)
-                assert isinstance(table, pa.Table)
-                inbox.tables = [table]
-                size = 1 if isinstance(window, Sliding) else 4
-                window.restore([next(left) for _ in range(size)])
+        for window in self.every():
+            own = [next(left) for _ in range(2 if isinstance(window, Sliding) else 3)]
+            assert all(isinstance(table, pa.Table) for table in own)
+            window.restore(own)

@@ -45,6 +45,7 @@ class Closed(Protocol):
 
 
 ClosedWindows = Callable[[w.PatternWindow, Events, Limits, int], Closed]
+SeveralWindows = Callable[[Sequence[w.PatternWindow], Events, Limits, int], Sequence[Closed]]
 
 
 @frozen(eq=False)

@@ -13,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from quercus.backends.base import Limits
+from quercus.backends.local.continuous.direct import is_direct, rows_of
+from quercus.backends.local.continuous.duck import check_rows
 from quercus.backends.local.continuous.duck import query as in_duckdb
 from quercus.backends.local.continuous.relations import (
     Closed,
     ClosedWindows,
     Relation,
+    SeveralWindows,
     Times,
     of_ends,
     of_windows,
@@ -49,9 +52,11 @@ class Run:
         closed_windows: ClosedWindows,
         limits: Limits,
         threads: int,
+        several: SeveralWindows | None = None,
     ) -> None:
+        """`several`: a way to come by those of several pattern windows over one stream at once."""
         self.query, self.patterns, self.schemas, self.clock = query, patterns, schemas, clock
-        self.closed_windows, self.limits, self.threads = closed_windows, limits, threads
+        self.closed_windows, self.limits, self.threads, self.several = closed_windows, limits, threads, several
         self.streams: dict[w.Stream, Events] = {}
         self._closed: dict[tuple[w.Stream, w.PatternWindow], Closed] = {}
 
@@ -119,7 +124,11 @@ class Run:
         if not isinstance(source.window, w.PatternWindow):
             return relation(source, events)
         key = (source.stream, source.window)
-        if key not in self._closed:
+        if key not in self._closed and self.several is not None:
+            windows = w.pattern_windows(self.query)[source.stream]
+            found = self.several(windows, events, self.limits, self.threads)
+            self._closed |= {(source.stream, one): closed for one, closed in zip(windows, found, strict=True)}
+        elif key not in self._closed:
             self._closed[key] = self.closed_windows(source.window, events, self.limits, self.threads)
         closed = self._closed[key]
         if select.is_of_ends:
@@ -137,6 +146,13 @@ def evaluated(
     threads: int,
 ) -> pa.Table:
     """What a query gives of the relations of its sources, SELECT by SELECT: `ts`, and its columns."""
+    if is_direct(query):
+        ts, values = rows_of(query, relations[0][0])
+        check_rows(len(ts), limits)
+        columns = {"ts": as_time(ts, clock)}
+        for (name, kind), v in zip(query.columns, values, strict=True):
+            columns[name] = as_values(v.to_arrow(pa.timestamp(clock.timestamp_unit)), kind, clock)
+        return pa.table(columns)
     tables: dict[str, pa.Table] = {}
     for i, select in enumerate(relations):
         for j, found in enumerate(select):

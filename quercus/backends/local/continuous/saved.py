@@ -17,7 +17,7 @@ import pyarrow.ipc
 from quercus.errors import DataError
 from quercus.schema import Schema
 
-VERSION = 1
+VERSION = 2
 _META = b"quercus_continuous"
 _BYTES = "__bytes"
 

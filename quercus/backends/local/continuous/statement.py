@@ -18,12 +18,11 @@ from typing import assert_never
 from attrs import field, frozen
 
 from quercus.backends.local.continuous.relations import NEVER
-from quercus.backends.local.continuous.sql import SQL_TYPES, Expressions, balanced, whole
+from quercus.backends.local.continuous.sql import DUCKDB, Dialect, Expressions, balanced
 from quercus.ir import expr as x
 from quercus.ir import window as w
 
 INSTANTS = "instants"
-_BRANCH = 2**40  # more rows than a branch of a UNION can have: its rows come after those before it
 
 
 @frozen
@@ -37,6 +36,7 @@ class Statement:
     parameters: list[object]
     instants: bool
     counted: Mapping[str, frozenset[str]]  # the tables of closed windows that are read, and the counts of them
+    functions: frozenset[str] = frozenset()  # of our own that it calls
 
 
 @frozen
@@ -47,8 +47,8 @@ class Part:
     fresh: str | None
 
 
-def statement(query: w.Query) -> Statement:
-    """The rows that the query gives: `ts` and `x0`, `x1`, ..., in order.
+def statement(query: w.Query, dialect: Dialect = DUCKDB) -> Statement:
+    """The rows that the query gives: `ts` and `x0`, `x1`, ..., in order; or with `o`, their order at one time.
 
     >>> from quercus.compiler.continuous import compiled
     >>> from quercus.schema import Schema
@@ -56,13 +56,13 @@ def statement(query: w.Query) -> Statement:
     >>> statement(query).parameters
     ['a']
     """
-    return _Writer(query).statement()
+    return _Writer(query, Expressions(dialect)).statement()
 
 
 @frozen
 class _Writer:
     query: w.Query
-    expressions: Expressions = field(factory=Expressions)
+    expressions: Expressions
     tables: list[str] = field(factory=list)  # name AS (SELECT ...)
     used: set[str] = field(factory=set)
     counted: dict[str, set[str]] = field(factory=dict)
@@ -78,14 +78,28 @@ class _Writer:
         if part.fresh is not None:
             at = "f + 1" if self.query.kind == "dstream" else "f"
             given.append(f"SELECT {at} AS ts, {values}, o FROM {part.fresh}")
-        together = " UNION ALL ".join(given)
-        sql = f"WITH {', '.join(self.tables)} SELECT ts, {values} FROM ({together}) ORDER BY ts, o"
+        together = f"FROM ({' UNION ALL '.join(given)})"
+        ordered = f"{values} {together} ORDER BY ts, o" if self.dialect.ordered else f"{values}, o {together}"
         return Statement(
-            sql,
+            f"WITH {', '.join([*self.read(), *self.tables])} SELECT ts, {ordered}",
             self.expressions.parameters,
             INSTANTS in self.used,
             {name: frozenset(counts) for name, counts in self.counted.items()},
+            frozenset(self.expressions.functions),
         )
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.expressions.dialect
+
+    def read(self) -> Iterator[str]:
+        """The tables that are given, where they are not read by their names."""
+        selects = enumerate(w.selects(self.query.relation))
+        sources = [f"s{i}_{j}" for i, select in selects for j in range(len(select.sources))]
+        for name in (*sources, *self.counted, *sorted(self.used)):
+            text = self.dialect.given(name)
+            if text is not None:
+                yield f"{name} AS (SELECT * FROM {text})"
 
     @property
     def values(self) -> list[str]:
@@ -94,7 +108,7 @@ class _Writer:
     def table(self, sql: str, *, kept: bool = False) -> str:
         """A name for a step; `kept`: it is read more than once."""
         name = f"r{len(self.tables)}"
-        self.tables.append(f"{name} AS {'MATERIALIZED ' if kept else ''}({sql})")
+        self.tables.append(f"{name} AS {self.dialect.kept if kept else ''}({sql})")
         return name
 
     def lasting(self, rows: str) -> str:
@@ -184,9 +198,9 @@ class _Writer:
                 rows = self.table(f"SELECT min(o) AS o, min(u) AS u, {keys} FROM {rows} GROUP BY {keys}")
         elif e.distinct:
             rows = self.distinct(rows)
-        shifted = f"o + {number * _BRANCH}" if number else "o"
+        shifted = self.dialect.branch(number, len(list(w.selects(self.query.relation))))
         columns = [
-            f"CAST({v} AS {SQL_TYPES[kind]}) AS {v}"
+            f"CAST({v} AS {self.dialect.types[kind]}) AS {v}"
             for v, (_, kind) in zip(self.values, self.query.columns, strict=True)
         ]
         rows = self.table(f"SELECT {shifted} AS o, f, u, {', '.join(columns)} FROM {rows}", kept=True)
@@ -255,7 +269,7 @@ class _Select:
             order, from_, until = f"{tables[0]}.n", f"{tables[0]}.f", f"{tables[0]}.u"
         else:
             places = [*(f"{tables[i]}.w" for i in e.windows), *(f"{t}.n" for t in tables)]
-            order = f"row_number() OVER (ORDER BY {', '.join(places)})"
+            order = self.writer.dialect.place(places)
             from_ = f"greatest({', '.join(f'{t}.f' for t in tables)})"
             until = f"least({', '.join(f'{t}.u' for t in tables)})"
         keys = [f"{tables[i]}.w AS w{i}" for i in e.windows]
@@ -295,8 +309,7 @@ class _Select:
         for i in sorted({a.source for a in e.aggregates if a.function in ("first", "last")}):
             columns.append(f"{self.source(i)}.n AS p{i}")
         if not e.windows:
-            order = ", ".join(self.key(g) for g in e.group_by)
-            columns.append(f"dense_rank() OVER (ORDER BY {order}) AS g" if order else "0 AS g")
+            columns.append(f"{self.writer.dialect.group([self.key(g) for g in e.group_by])} AS g")
         rows = self.joined(columns, [])
         return self.of_windows(rows) if e.windows else self.over_time(rows)
 
@@ -334,7 +347,7 @@ class _Select:
         every = first + "".join(f" JOIN {t} ON {t}.f = {first}.f" for t in others)
         same = " AND ".join(f"{t}.w = {found}.w{i}" for i, t in tables.items())
         keys = [f"{t}.w AS w{i}" for i, t in tables.items()]
-        order = f"row_number() OVER (ORDER BY {', '.join(f'{t}.w' for t in tables.values())})"
+        order = self.writer.dialect.place([f"{t}.w" for t in tables.values()])
         values = [
             f"coalesce(a{i}, 0) AS a{i}" if a.function == "count" else f"a{i}" for i, a in enumerate(e.aggregates)
         ]
@@ -357,7 +370,7 @@ class _Select:
         spans = self.writer.table(
             f"SELECT g, t, lead(t, 1, {NEVER}) OVER (PARTITION BY g ORDER BY t) AS until FROM ({times})"
         )
-        keys = [f"arg_min_null(g{i}, o) AS g{i}" for i in range(len(e.group_by))]
+        keys = [f"{self.writer.dialect.first(f'g{i}', 'o')} AS g{i}" for i in range(len(e.group_by))]
         listed = ", ".join([f"{spans}.g AS o", "t AS f", "until AS u", *keys, *self.aggregates()])
         join = "JOIN" if e.group_by or self.is_of_tuples else "LEFT JOIN"
         there = f"{spans}.g = {rows}.g AND f <= t AND t < u"
@@ -365,7 +378,7 @@ class _Select:
 
     def running(self, rows: str) -> str:
         """The same of counts and whole sums: what comes is added, what goes is taken away again."""
-        e = self.select
+        e, dialect = self.select, self.writer.dialect
         keys = [f"g{i}" for i in range(len(e.group_by))]
         values = [f"v{i}" for i, a in enumerate(e.aggregates) if a.value is not None]
         columns = ", ".join(["g", "o", *keys, *values])
@@ -375,8 +388,8 @@ class _Select:
             if a.value is not None:
                 sums[f"n{i}"] = f"sum(d) FILTER (WHERE v{i} IS NOT NULL)"
                 if a.function != "count":
-                    sums[f"t{i}"] = f"sum(d * CAST(v{i} AS HUGEINT))"
-        listed = [*(f"arg_min_null({k}, o) AS {k}" for k in keys), *(f"{s} AS {name}" for name, s in sums.items())]
+                    sums[f"t{i}"] = dialect.signed(f"v{i}")
+        listed = [*(f"{dialect.first(k, 'o')} AS {k}" for k in keys), *(f"{s} AS {name}" for name, s in sums.items())]
         changes = f"SELECT g, t, {', '.join(listed)} FROM ({both}) WHERE t < {NEVER} GROUP BY g, t"
         if not e.group_by:
             nothing = ", ".join(f"0 AS {name}" for name in sums)
@@ -395,9 +408,9 @@ class _Select:
                 case "count":
                     found.append(f"CAST({count_} AS BIGINT) AS a{i}")
                 case "sum":
-                    found.append(f"CASE WHEN {count_} > 0 THEN {whole(f't{i}')} END AS a{i}")
+                    found.append(f"CASE WHEN {count_} > 0 THEN {dialect.whole(f't{i}')} END AS a{i}")
                 case _:
-                    mean = f"CAST(t{i} AS DOUBLE) / CAST({count_} AS DOUBLE)"
+                    mean = dialect.floating("/", f"CAST(t{i} AS DOUBLE)", f"CAST({count_} AS DOUBLE)")
                     found.append(f"CASE WHEN {count_} > 0 THEN {mean} END AS a{i}")
         where = " WHERE n > 0" if e.group_by else ""
         return self.writer.table(f"SELECT {', '.join(['o', 'f', 'u', *keys, *found])} FROM {spans}{where}")
@@ -407,27 +420,25 @@ class _Select:
 
     def aggregate(self, a: w.Aggregate, i: int) -> str:
         """Nulls are left out, as in SQL; floats are added in the order of the rows, so that the sum is always one."""
-        value = f"v{i}"
+        value, dialect = f"v{i}", self.writer.dialect
         once = f"DISTINCT {value}" if a.distinct else value
         is_float = a.value is not None and a.value.type == "float64"
-        added = f"sum({once})"
-        if is_float:
-            added = f"sum({once} ORDER BY {value if a.distinct else 'o'})"
+        added = dialect.float_sum(value, a.distinct) if is_float else dialect.sum(value, a.distinct)
         match a.function:
             case "count":
                 return "count(o)" if a.value is None else f"count({once})"
             case "sum":
-                return added if is_float else whole(added)
+                return added if is_float else dialect.whole(added)
             case "avg":
-                return f"(CAST({added} AS DOUBLE) / CAST(count({once}) AS DOUBLE))"
+                return dialect.floating("/", f"CAST({added} AS DOUBLE)", f"CAST(count({once}) AS DOUBLE)")
             case "min" | "max" if is_float:
                 odd = f"bool_or(isnan({value}))"
                 return f"(CASE WHEN {odd} THEN CAST('nan' AS DOUBLE) ELSE {a.function}({value}) END)"
             case "min" | "max":
                 return f"{a.function}({value})"
             case "first":
-                return f"arg_min_null({value}, p{a.source})"
+                return dialect.first(value, f"p{a.source}")
             case "last":
-                return f"arg_max_null({value}, p{a.source})"
+                return dialect.last(value, f"p{a.source}")
             case _:
                 assert_never(a.function)

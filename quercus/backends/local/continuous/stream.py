@@ -10,11 +10,21 @@ import pyarrow as pa
 
 from quercus.backends.base import Limits
 from quercus.backends.local.continuous import saved
-from quercus.backends.local.continuous.live import BEGIN, Inbox, Pattern, Standing, empty, in_order
+from quercus.backends.local.continuous.arrivals import (
+    BEGIN,
+    Arrivals,
+    Arrived,
+    Delays,
+    Late,
+    arrivals_of,
+    empty,
+    in_order,
+)
+from quercus.backends.local.continuous.live import Inbox, Pattern, Patterned, Standing, Watch
 from quercus.backends.local.continuous.relations import NEVER
 from quercus.backends.local.continuous.run import needs, output_schema
 from quercus.backends.local.events import Events, load
-from quercus.errors import DataError, OutOfOrder, nearest
+from quercus.errors import DataError, LimitExceeded, nearest
 from quercus.ir import window as w
 from quercus.result import Tuples
 from quercus.schema import Schema
@@ -27,13 +37,16 @@ class ContinuousStream:
     """Push tuples as they come, stream by stream in order of time; each push gives the rows that are now certain.
 
     A row is certain when every stream is past its time: it has a later tuple, or `advance` says that none before that
-    time will come. Made by `Continuous.stream()`; leaving the `with` block ends the streams.
+    time will come. Made by `Continuous.stream()`; leaving the `with` block ends the streams. An error, or a limit that
+    is reached, leaves everything as it was.
     """
 
-    def __init__(self, query: Continuous, limits: Limits | None = None) -> None:
+    def __init__(
+        self, query: Continuous, limits: Limits | None = None, *, max_delay: Delays = None, late: Late = "error"
+    ) -> None:
         self.query, self.limits = query, limits or Limits()
         self.schemas = _narrowed(query)
-        self.clocks: dict[str, int] = dict.fromkeys(self.schemas, BEGIN)
+        self.arrivals = arrivals_of(self.schemas, list(query.schemas), max_delay, late)
         known: dict[w.Stream, Schema] = {w.Given(n): s for n, s in self.schemas.items()}
         self.queries: list[tuple[w.Named | None, Standing]] = []
         self.patterns: dict[w.Matched, Pattern] = {}
@@ -46,16 +59,19 @@ class ContinuousStream:
             if name:
                 known[w.Named(name)] = output_schema(one.columns, query.clock)
         self.readers: dict[w.Stream, list[Inbox]] = {}
+        watched: dict[w.Stream, list[Patterned]] = {}
         for _, standing in self.queries:
-            for inboxes in standing.inboxes:
-                for stream, inbox in inboxes:
-                    self.readers.setdefault(stream, []).append(inbox)
+            for stream, window in zip(standing.streams, standing.every(), strict=True):
+                if isinstance(window, Patterned):
+                    watched.setdefault(stream, []).append(window)
+                else:
+                    self.readers.setdefault(stream, []).append(window.inbox)
         for pattern in self.patterns.values():
             for part, inbox in pattern.inboxes.items():
                 self.readers.setdefault(part, []).append(inbox)
+        self.watches = {stream: Watch(known[stream], own, self.limits) for stream, own in watched.items()}
         self._final: Tuples | None = None
         self._closed = False
-        self._failed = False
 
     def _add_pattern(self, stream: w.Matched, known: dict[w.Stream, Schema]) -> None:
         plan = self.query.patterns[stream.number]
@@ -73,34 +89,22 @@ class ContinuousStream:
     def push(self, streams: Mapping[str, Any]) -> Tuples:
         """Take in tuples of some streams, one or many; gives the rows that are now certain.
 
-        Bad tuples, or tuples out of order, are errors that leave everything as it was.
+        An error, or a limit that is reached, leaves everything as it was.
         """
         self._check_open()
         if not isinstance(streams, Mapping):
             raise DataError(f"streams are given as {{name: events}}, not as a {type(streams).__name__}")
-        loaded: dict[str, Events] = {}
-        for name, given in streams.items():
-            schema = self._schema(name)
-            if schema is not None:
-                loaded[name] = self._loaded(name, given, schema)
-        for name, events in loaded.items():
-            if len(events):
-                table = in_order(events)
-                for inbox in self.readers.get(w.Given(name), ()):
-                    inbox.add(table)
-                self.clocks[name] = max(self.clocks[name], int(events.ts[-1]))
-        return self._step()
+        arrived = [
+            (self.arrivals[name], self.arrivals[name].push(given))
+            for name, given in streams.items()
+            if self._schema(name) is not None
+        ]
+        return self._stepped(arrived)
 
-    def _loaded(self, name: str, given: Any, schema: Schema) -> Events:
-        events = load(given, schema)
-        if len(events) and events.ts[0] < self.clocks[name]:
-            row = 0 if events.rows is None else int(events.rows[0])
-            raise OutOfOrder(
-                f"stream '{name}', row {row}: a tuple of time {events.ts[0]} comes after {self.clocks[name]}",
-                column=schema.time,
-                row=row,
-            )
-        return events
+    @property
+    def dropped(self) -> int:
+        """How many tuples came too late, of streams with late='drop'."""
+        return sum(a.now.dropped for a in self.arrivals.values())
 
     def _schema(self, name: str) -> Schema | None:
         """That of a stream, as far as the query reads it; None: it does not read it."""
@@ -117,35 +121,60 @@ class ContinuousStream:
             self._schema(name)
             if type(ts) is not int or not BEGIN < ts < NEVER:
                 raise DataError(f"the clock cannot be {ts!r}: give an integer, a time in the unit of the time column")
-        for name, ts in named.items():
-            if name in self.clocks:
-                self.clocks[name] = max(self.clocks[name], ts)
-        return self._step()
+        moved = [(self.arrivals[n], self.arrivals[n].advance(ts)) for n, ts in named.items() if n in self.arrivals]
+        return self._stepped(moved)
 
-    def _step(self) -> Tuples:
-        self._failed = True  # unless it comes to its end
-        clocks: dict[w.Stream, int] = {w.Given(name): ts for name, ts in self.clocks.items()}
+    def _stepped(self, arrived: list[tuple[Arrivals, tuple[Events, Arrived]]]) -> Tuples:
+        """Take in what has arrived, or go back to how everything was."""
+        parts: list[Watch | Standing | Pattern] = [*self.watches.values(), *self._nodes()]
+        before = [part.memento() for part in parts]
+        arrivals = [(one, one.now) for one, _ in arrived]
+        try:
+            for one, (events, now) in arrived:
+                one.now = now
+                self._deliver(w.Given(one.name), events)
+            self._check_state()
+            return Tuples(self._step())
+        except BaseException:
+            for one, was in arrivals:
+                one.now = was
+            for part, memento in zip(parts, before, strict=True):
+                part.revert(memento)
+            raise
+
+    def _check_state(self) -> None:
+        """What waits for its turn counts as well."""
+        most = self.limits.max_state_bytes
+        held = sum(a.bytes for a in self.arrivals.values())
+        if most is not None and held > most:
+            raise LimitExceeded(
+                f"tuples that wait for their turn hold {held:,} bytes, more than {most:,}: allow a shorter max_delay, "
+                "or raise Limits(max_state_bytes=)",
+                limit="max_state_bytes",
+                value=most,
+            )
+
+    def _step(self) -> pa.Table:
+        clocks: dict[w.Stream, int] = {w.Given(name): one.clock for name, one in self.arrivals.items()}
         found = empty(self.query.schema)
         for name, standing in self.queries:
-            streams = [stream for inboxes in standing.inboxes for stream, _ in inboxes]
-            for stream in streams:
+            for stream in standing.streams:
                 if isinstance(stream, w.Matched) and stream not in clocks:
                     matches, clocks[stream] = self.patterns[stream].step(min(clocks[s] for s in stream.streams))
-                    self._deliver(stream, matches)
-            clock = min(clocks[s] for s in streams)
-            if clock > standing.clock:
-                found = standing.step(clock)
-            else:
-                found = empty(output_schema(standing.query.columns, self.query.clock))
+                    self._deliver(stream, load(matches, self.patterns[stream].schema))
+            clock = min(clocks[s] for s in standing.streams)
+            schema = output_schema(standing.query.columns, self.query.clock)
+            found = standing.step(clock) if clock > standing.clock else empty(schema)
             if name is not None:
                 clocks[name] = clock
-                self._deliver(name, found)
-        self._failed = False
-        return Tuples(found)
+                self._deliver(name, load(found, schema))
+        return found
 
-    def _deliver(self, stream: w.Stream, tuples: pa.Table) -> None:
+    def _deliver(self, stream: w.Stream, events: Events) -> None:
         for inbox in self.readers.get(stream, ()):
-            inbox.add(tuples)
+            inbox.add(in_order(events))
+        if stream in self.watches:
+            self.watches[stream].push(events)
 
     # the end
 
@@ -153,8 +182,7 @@ class ContinuousStream:
         """No more tuples: gives the rest, as leaving the `with` block does. `final` has it afterwards."""
         if not self._closed:
             self._check_open()
-            self.clocks = dict.fromkeys(self.clocks, NEVER)
-            self._final = self._step()
+            self._final = self._stepped([(one, one.advance(NEVER)) for one in self.arrivals.values()])
             self._closed = True
         return self.final
 
@@ -176,8 +204,6 @@ class ContinuousStream:
     def _check_open(self) -> None:
         if self._closed:
             raise DataError("the stream is closed: open another one, or restore a snapshot")
-        if self._failed:
-            raise DataError("the stream failed in the midst of a push: restore a snapshot of before")
 
     # snapshots
 
@@ -186,35 +212,54 @@ class ContinuousStream:
         self._check_open()
         parts: list[pa.Table | bytes] = []
         sizes: list[int] = []
-        nodes: list[Standing | Pattern] = [*(s for _, s in self.queries), *self.patterns.values()]
+        nodes = self._nodes()
         for node in nodes:
             own = node.state()
             parts += own
             sizes.append(len(own))
+        parts += [watch.stream.snapshot() for watch in self.watches.values()]
+        parts += [one.state() for one in self.arrivals.values()]
         facts = {
-            "clocks": self.clocks,
+            "streams": {name: one.facts() for name, one in self.arrivals.items()},
             "nodes": [node.clock for node in nodes],
             "started": [s.started for _, s in self.queries],
             "sizes": sizes,
         }
         return saved.write(facts, parts, saved.identity(self.query.text, self.query.schemas))
 
+    def _nodes(self) -> list[Standing | Pattern]:
+        return [*(s for _, s in self.queries), *self.patterns.values()]
+
     @classmethod
     def restore(cls, query: Continuous, data: bytes, limits: Limits | None = None) -> Self:
         facts, parts = saved.read(data, saved.identity(query.text, query.schemas))
-        made = cls(query, limits)
-        nodes: list[Standing | Pattern] = [*(s for _, s in made.queries), *made.patterns.values()]
         try:
-            made.clocks = {name: int(facts["clocks"][name]) for name in made.clocks}
-            at = 0
-            for i, node in enumerate(nodes):
-                own = parts[at : at + facts["sizes"][i]]
-                at += len(own)
+            streams = facts["streams"]
+            made = cls(
+                query,
+                limits,
+                max_delay={name: one["delay"] for name, one in streams.items()},
+                late={name: one["late"] for name, one in streams.items()},
+            )
+            left = iter(parts)
+            for i, node in enumerate(made._nodes()):
+                own = [next(left) for _ in range(facts["sizes"][i])]
                 if isinstance(node, Standing):
                     node.restore(int(facts["nodes"][i]), bool(facts["started"][i]), own)
                 else:
                     node.restore(int(facts["nodes"][i]), own)
-        except (pa.ArrowException, KeyError, IndexError, TypeError, ValueError, AssertionError, StopIteration) as e:
+            for watch in made.watches.values():
+                state = next(left)
+                assert isinstance(state, bytes)
+                watch.stream.resume(state)
+            for name, one in made.arrivals.items():
+                table = next(left)
+                assert isinstance(table, pa.Table)
+                one.restore(streams[name], table)
+        except (
+            *(pa.ArrowException, KeyError, IndexError, TypeError, ValueError, AttributeError),
+            *(AssertionError, StopIteration, RuntimeError),
+        ) as e:
             raise DataError(f"not a snapshot of a continuous query: {type(e).__name__}") from e
         return made
 

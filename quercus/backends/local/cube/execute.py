@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from attrs import evolve
 
@@ -16,6 +15,7 @@ from quercus.backends.local.cube.held import Held, Listed, nothing
 from quercus.backends.local.cube.lanes import Lanes
 from quercus.backends.local.cube.result import CubeResult, as_matches
 from quercus.backends.local.cube.stacks import Stacks
+from quercus.backends.local.dialect import is_files
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.joins import STATE_BYTES
 from quercus.backends.local.outputs import Bound
@@ -28,6 +28,7 @@ from quercus.plan import Plan
 from quercus.result import Matches
 
 MOST = 2**31 - 1  # events, and matches of a source: beyond, queries are computed alone
+MANY, SPARE, RESERVED = 1e6, 1.25, 2.0**26  # expected matches that get room from the start, a quarter more than that
 Order = Callable[[Mapping[tuple[str, ...], int], int, float], w.Ordering]
 
 
@@ -40,7 +41,7 @@ def run_cube(plans: Mapping[str, Plan], order: Order, events: object, limits: Li
     schema = next(iter(plans.values())).schema
     wanted = [needed(plan) for plan in plans.values()]
     some = None if any(c is None for c in wanted) else frozenset().union(*(c for c in wanted if c is not None))
-    stream = load(events, schema, some if isinstance(events, str | Path) else None, threads)
+    stream = load(events, schema, some if is_files(events) else None, threads)
     return Cube(plans, stream, limits, threads).run(order)
 
 
@@ -68,7 +69,7 @@ class Cube:
             self.check_time()
             plan = self.plans[c.name]
             if c.source is None or not fits or len(held[c.source].held) >= MOST:
-                found[c.name], results, sizes[c.name] = self.alone(plan, reused=bool(users[c.name]))
+                found[c.name], results, sizes[c.name] = self.alone(plan, c.rows, reused=bool(users[c.name]))
             else:
                 results = self.reused(plan, held[c.source], c.actions)
                 found[c.name], sizes[c.name] = as_matches(plan, self.stream, results.held), len(results.held)
@@ -80,7 +81,7 @@ class Cube:
                 held[c.name] = results
         return CubeResult({name: found[name] for name in self.plans}, ordering, sizes)
 
-    def alone(self, plan: Plan, *, reused: bool) -> tuple[Matches, Results | None, int]:
+    def alone(self, plan: Plan, expected: float, *, reused: bool) -> tuple[Matches, Results | None, int]:
         """A query that the engine computes; its results, if others are computed from them; how many there are."""
         running = plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
         if running and not reused:
@@ -89,7 +90,7 @@ class Cube:
             later = Later(plan, self.stream, self.limits, self.threads)
             with suppress(Costly), self.in_time() as left:
                 return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left)), None, -1
-        bound = self.found(plan)
+        bound = self.found(plan, expected)
         if not reused:
             rows = [b.numbered(self.stream.rows) for b in bound]
             return Matches(self.stream.table, plan.schema, plan.query, rows), None, len(rows[0])
@@ -133,10 +134,11 @@ class Cube:
 
         return Worker(self.lanes[partition], delta, spent)
 
-    def found(self, plan: Plan) -> list[Bound]:
+    def found(self, plan: Plan, expected: float = 0.0) -> list[Bound]:
         """What the engine finds, as positions."""
+        room = min(SPARE * expected, RESERVED) if expected > MANY else 0.0
         with self.in_time() as left:
-            return find(plan, self.stream, left, threads=self.threads, numbered=False)
+            return find(plan, self.stream, left, threads=self.threads, numbered=False, expected=room)
 
     @contextmanager
     def in_time(self) -> Iterator[Limits]:

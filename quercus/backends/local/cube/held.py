@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quercus.kernels import group, memory, reuse
+from quercus.kernels import group, listing, memory, reuse
 
 Index = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -203,28 +203,34 @@ _SPARSE = 4  # positions for each match from which they are sorted by comparing
 def in_lexical_order(columns: list[Column]) -> Held:
     """Matches in the order of the answer, in lexical order."""
     n, width = len(columns[0]), len(columns)
-    out = [small(n) for _ in columns]
+    room = small(n * width)
+    out = [room[i * n : (i + 1) * n] for i in range(width)]
     if width == 1 or n == 0:
         for to, column in zip(out, columns, strict=True):
             to[:] = column
         return Listed(out, lexical=True)
     low, high, far = reuse.widths(columns[0], columns[-1])
     bits = max(far.bit_length(), 1)
-    if bits <= _BITS and (width - 1) * bits + (high - low).bit_length() <= _PACKED:
+    firsts = high - low + 1
+    if firsts <= _SPARSE * n and (width - 1) * bits <= _PACKED:
+        keys, spare = (_keys(n, (width - 1) * bits) for _ in range(2))
+        listing.lexical(columns, low, bits, keys, spare, small(firsts + 1).view(np.uint32), out)
+        return Listed(out, lexical=True)
+    if bits <= _BITS and (width - 1) * bits + firsts.bit_length() <= _PACKED:
         keys = memory.empty(n).view(np.uint64)
         reuse.pack(columns, low, bits, keys)
-        room = max(2**bits, high - low + 1)
-        if room > _SPARSE * n:
-            keys.sort()
-        else:
-            spare = memory.empty(n).view(np.uint64)
-            keys = reuse.sort_packed(keys, spare, bits, width, small(room).view(np.uint32))
+        keys.sort()
         reuse.unpack(keys, low, bits, out)
         return Listed(out, lexical=True)
     order: Small = np.arange(n, dtype=np.int32)
     for column in columns[-2::-1]:
         order = _ordered(column, order)
     return Listed([taken(c, order, lexical=True) for c in columns], lexical=True)
+
+
+def _keys(n: int, bits: int) -> NDArray[Any]:
+    """Room for n numbers of so many bits."""
+    return small(n).view(np.uint32) if bits <= 32 else memory.empty(n).view(np.uint64)
 
 
 def _ordered(column: Column, order: Small) -> Small:

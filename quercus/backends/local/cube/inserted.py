@@ -11,10 +11,11 @@ from attrs import frozen
 
 from quercus.backends.local.cube.held import Column, Expanded, Held, Kept, Listed, Small, Test, rooms, small, taken
 from quercus.backends.local.cube.lanes import Bound, Lane
-from quercus.kernels import group, memory, reuse
+from quercus.kernels import group, listing, memory, reuse
 
 Side = Literal["low", "high"]
 _AT_ONCE = 4  # columns that are written together
+_DENSE = 8  # matches that are looked at for each result: beyond, each result is put in its place
 _NO_END = 2**31 - 1
 
 
@@ -113,6 +114,12 @@ class Inserted(Held):
 
     def _listed_by_event(self) -> Held:
         """Event by event, and for each in lexical order: the order of the answer."""
+        tables = self._plainly()
+        if tables is not None:
+            source, at, out = self.source.in_lexical_order, self.lane.at, rooms(self.total, self.width)
+            if listing.candidates(*tables, source.column(0), len(at)) <= _DENSE * self.total:
+                listing.by_event(*tables, at, source.columns, out)
+                return Listed(out)
         source, lo, hi = self._lexically()
         at, out = self.lane.at, rooms(self.total, self.width)
         begin = memory.empty(len(at) + 1)
@@ -128,6 +135,15 @@ class Inserted(Held):
             reuse.columns_by_event(lo, hi, begin.copy(), columns[c : c + _AT_ONCE], out[:-1][c : c + _AT_ONCE])
         reuse.repeated(at, ends, out[-1])
         return Listed(out)
+
+    def _plainly(self) -> tuple[Small, Small] | None:
+        """Tables of where ranges begin by the last event, and where they end by the first, if that is all to know."""
+        low, high, *others = self.edges
+        if others or low.near or high.near or (low.place, high.place) != (self.source.width - 1, 0):
+            return None
+        if self.lane.starts is not None or self.total < len(self.lane.lanes.stream):  # tables are read through
+            return None
+        return self.lane.before(low.bound), self.lane.before(high.bound)
 
     def _lexically(self) -> tuple[Held, Small, Small]:
         """The source in lexical order, with its ranges."""

@@ -13,7 +13,7 @@ from quercus.backends.local.exact import exact
 from quercus.backends.local.outputs import Answer, Bound, Rows
 from quercus.ir.workload import Ordering
 from quercus.plan import Plan
-from quercus.result import Matches
+from quercus.result import Matches, counted, html
 
 
 @frozen(eq=False)
@@ -32,6 +32,12 @@ class CubeResult(Mapping[str, Matches]):
 
     def __len__(self) -> int:
         return len(self.matches)
+
+    def _repr_html_(self) -> str:
+        """How much each query found, as a table."""
+        found = [self.sizes.get(name, -1) for name in self.matches]
+        counts = [f"{n:,}" if n >= 0 else "totalled" for n in found]
+        return html(counted(len(self), "query", "queries"), pa.table({"query": list(self.matches), "matches": counts}))
 
 
 def as_matches(plan: Plan, stream: Events, held: Held) -> Matches:

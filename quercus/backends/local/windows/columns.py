@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from functools import reduce
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ import numpy as np
 from quercus.backends.local.events import Events
 from quercus.backends.local.expressions import evaluate, true_mask
 from quercus.backends.local.fill import labels, numbers, sorted_texts, valid
-from quercus.backends.local.keys import Dictionary, pair_codes, part_codes
 from quercus.backends.local.specs import ColumnData, Index
 from quercus.backends.local.values import Mask, Values
 from quercus.backends.local.windows.conditions import Key
+from quercus.backends.local.windows.keyed import Keys, Part, part_of
 from quercus.backends.local.windows.program import Programs
 from quercus.ir import expr as x
 from quercus.ir.window import HERE
@@ -26,9 +26,13 @@ _MOST_TEXTS = 1000  # that are looked for at once
 class Columns:
     """Conditions, values, keys and ties of the tuples of a stream, by position."""
 
-    def __init__(self, events: Events, asked: Iterable[x.Expr] = (), *, shared: bool = False) -> None:
-        """`asked`: conditions that will be. What they compare strings with is looked for in one go."""
-        self.events, self.shared = events, shared
+    def __init__(self, events: Events, asked: Iterable[x.Expr] = (), keys: Keys | None = None) -> None:
+        """`asked`: conditions that will be. What they compare strings with is looked for in one go.
+
+        `keys`: those that have numbers already.
+        """
+        self.events = events
+        self.keys = Keys() if keys is None else keys
         self._made: dict[Hashable, Any] = {}
         self._texts: dict[str, dict[str, None]] = {}  # of each attribute
         for attr, text in (c for e in asked for n in x.walk(e) if (c := _text_compared(n)) is not None):
@@ -45,46 +49,71 @@ class Columns:
         """The values of an expression over the tuple alone."""
 
         def make() -> Values:
-            found = evaluate(e, self._column, len(self))
+            found = self._given(e)
             return found if self.events.rows is None else found.take(self.events.rows)
 
         return self._once(("values", e), make)  # type: ignore[no-any-return]
 
+    def _given(self, e: x.Expr) -> Values:
+        """The same in the order of the input."""
+        return self._once(("given", e), lambda: evaluate(e, self._column, len(self)))  # type: ignore[no-any-return]
+
     def ends(self) -> Index:
-        """For each tuple the position of the first later one; nothing where no two times are equal."""
+        """For each tuple the position of the first later one; nothing where that is the next one everywhere."""
 
         def make() -> Index:
             ts = self.events.ts
-            if not (ts[1:] == ts[:-1]).any():
+            if self.by_arrival or not (ts[1:] == ts[:-1]).any():
                 return _NONE
             last = np.append(np.flatnonzero(ts[1:] != ts[:-1]), len(ts) - 1) + 1  # where the tuples of a time end
             return np.repeat(last, np.diff(last, prepend=0))
 
         return self._once("ends", make)  # type: ignore[no-any-return]
 
+    @property
+    def by_arrival(self) -> bool:
+        """Whether of tuples of one time, the one that came later is later."""
+        return self.events.schema.ties == "arrival"
+
     def missing(self, parts: tuple[x.Expr, ...]) -> Mask | None:
         """Where a part of a key is null or NaN; None: nowhere."""
         found: list[Mask] = []
         for part in parts:
-            v = self.values(part)
+            v = self._given(part)
             if v.valid is not None:
-                found.append(~v.valid)
+                found.append(self._in_order(~v.valid))
             if v.kind == "float64":
-                found.append(np.isnan(v.data))
+                found.append(self._in_order(np.isnan(v.data)))
         return reduce(np.logical_or, found) if found else None
 
-    def codes(self, parts: tuple[x.Expr, ...], space: Hashable, at: Index) -> Index:
-        """The codes of a key at some positions, equal where keys are, in one `space`; -1 where a part is missing."""
-        if self.shared:
-            whole = ("codes", parts, space)
-            return self._once(whole, lambda: self._codes(parts, space, None))[at]  # type: ignore[no-any-return]
-        return self._codes(parts, space, at)
+    def codes(self, parts: tuple[x.Expr, ...], space: tuple[Key, ...], at: Index) -> Index:
+        """The numbers of keys at some positions, equal where keys are, in one `space`; -1 where a part is missing."""
+        if not parts:
+            return np.zeros(len(at), np.int64)
+        return self.keys.table(space).codes(self._parts(parts), self.events.input_rows(at))
+
+    def learn(self, parts: tuple[x.Expr, ...], space: tuple[Key, ...], at: Sequence[Index]) -> None:
+        """Windows that have a key in common will ask for it at these positions: it is looked up once."""
+        asked = np.zeros(len(self), np.bool_)
+        for positions in at:
+            asked[positions] = True
+        once = np.flatnonzero(asked)
+        known = np.empty(len(self), np.int64)
+        known[once] = self.codes(parts, space, once)
+        self._made["codes", parts, space] = known
+
+    def _parts(self, parts: tuple[x.Expr, ...]) -> list[Part]:
+        return [self._once(("part", p), partial(lambda p: part_of(self._given(p)), p)) for p in parts]
 
     def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
         """The codes of the tuples at some positions, and of windows that open there, where `starts` says so."""
         here, home = tuple(k.here for k in keys), tuple(k.first for k in keys)
-        codes = self.codes(here, keys, at)
-        return codes, codes if here == home else self.codes(home, keys, at)
+        codes = self._learnt(here, keys, at)
+        return codes, codes if here == home else self._learnt(home, keys, at)
+
+    def _learnt(self, parts: tuple[x.Expr, ...], space: tuple[Key, ...], at: Index) -> Index:
+        known = self._made.get(("codes", parts, space))
+        return self.codes(parts, space, at) if known is None else known[at]
 
     def filled(self, programs: Programs) -> tuple[list[ColumnData], Index]:
         """The columns and constants that programs read; strings as ranks of one sorted list."""
@@ -100,18 +129,6 @@ class Columns:
         for number, s in program.texts:
             constants[number] = labels([s], known)[0]
         return columns, constants
-
-    def _codes(self, parts: tuple[x.Expr, ...], space: Hashable, at: Index | None) -> Index:
-        codes: Index | None = None
-        for number, part in enumerate(parts):
-            values = self.values(part)
-            own = part_codes(self._dictionary(space, number), values if at is None else values.take(at))
-            codes = own if codes is None else pair_codes(self._dictionary(space, number, "pair"), codes, own)
-        size = len(self) if at is None else len(at)
-        return np.zeros(size, np.int64) if codes is None else codes
-
-    def _dictionary(self, *owner: Hashable) -> Dictionary:
-        return self._once(("keys", owner), Dictionary)  # type: ignore[no-any-return]
 
     def _true(self, e: x.Expr) -> Mask:
         """In the order of the input. `and`, `or` and `<>` are put together from what they are made of."""

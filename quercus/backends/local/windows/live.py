@@ -1,8 +1,8 @@
-"""Pattern windows over a live stream: `WindowStream`."""
+"""Pattern windows over a live stream: `WindowStreams`, and `WindowStream` for one."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,22 +11,21 @@ import pyarrow as pa
 from quercus.backends.base import Limits
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.fill import numbers, valid
-from quercus.backends.local.joins import STATE_BYTES
-from quercus.backends.local.labels import Keys, Labels
+from quercus.backends.local.labels import Labels
 from quercus.backends.local.specs import ColumnData, Index
 from quercus.backends.local.values import Mask
 from quercus.backends.local.windows import saved
 from quercus.backends.local.windows.closed import Closed, Found, of_rows
 from quercus.backends.local.windows.columns import Columns
 from quercus.backends.local.windows.conditions import Key
+from quercus.backends.local.windows.keyed import Keys
 from quercus.backends.local.windows.plan import WindowPlan, plan_of
 from quercus.backends.local.windows.program import programs_of
-from quercus.backends.local.windows.run import check, ordered
-from quercus.backends.local.windows.steps import steps_of
+from quercus.backends.local.windows.run import check, ordered, state_bytes
+from quercus.backends.local.windows.steps import groups_of, steps_of
 from quercus.backends.local.windows.store import Store
 from quercus.errors import DataError, OutOfOrder
-from quercus.ir import expr as x
-from quercus.ir.window import PatternWindow
+from quercus.ir.window import PatternWindow, conditions
 from quercus.kernels import windows
 from quercus.schema import Schema
 
@@ -35,23 +34,35 @@ SINCE = 65_536  # tuples after which the state is written down, at least
 _ENDLESS = Limits(max_matches=2**62, max_state_bytes=2**62)
 
 
-class WindowStream:
-    """A pattern window over a stream that goes on. Each push gives the windows that it closes.
+class WindowStreams:
+    """Several pattern windows over a stream that goes on, in one pass over its tuples, which are kept once for all.
+    Each push gives, for each of them, the windows that it closes.
 
-    Positions count from the first tuple of the stream. A push that fails leaves the stream as it was before.
+    Positions count from the first tuple of the stream. A push that fails leaves the stream as it was before. `bare`: of
+    which windows nothing will be asked but their first tuples and their last ones.
     """
 
-    def __init__(self, w: PatternWindow, schema: Schema, limits: Limits | None = None) -> None:
-        self.window, self.schema, self.limits = w, schema, limits or Limits()
-        self._live = _Live(plan_of(w), schema)
-        self._before: bytes | None = None  # the state at some time, None: at the beginning; and what was pushed since
+    def __init__(
+        self,
+        ws: Sequence[PatternWindow],
+        schema: Schema,
+        limits: Limits | None = None,
+        bare: Sequence[bool] | None = None,
+    ) -> None:
+        self.windows, self.schema, self.limits = tuple(ws), schema, limits or Limits()
+        self.bare = [False] * len(self.windows) if bare is None else list(bare)
+        self._live = self._new()
+        self._before: saved.State | None = None  # at some time, None: at the beginning; and what was pushed since
         self._since: list[Events] = []
         self._count = 0
+
+    def _new(self) -> _Live:
+        return _Live([plan_of(w) for w in self.windows], self.schema, self.bare)
 
     @property
     def open(self) -> int:
         """How many windows are open. One that a bound on time has ended counts until a tuple of its key comes."""
-        return self._live.kernel.open
+        return sum(k.open for k in self._live.kernels)
 
     @property
     def kept(self) -> int:
@@ -61,9 +72,9 @@ class WindowStream:
     @property
     def touched(self) -> int:
         """How many windows tuples were shown to so far, groups of windows that are alike counted once."""
-        return self._live.kernel.touched
+        return sum(k.touched for k in self._live.kernels)
 
-    def push(self, events: Any) -> Closed:
+    def push_all(self, events: Any) -> list[Closed]:
         """Take in some tuples: `Events` of this schema, or anything that a run takes."""
         given = events if isinstance(events, Events) else load(events, self.schema)
         if len(given) and given.ts[0] < self._live.clock:
@@ -71,6 +82,8 @@ class WindowStream:
             raise OutOfOrder(
                 f"a tuple of time {late} comes after one of time {self._live.clock}", column=self.schema.time
             )
+        if self._count > max(SINCE, 8 * (len(self._live.store) + self.open)):
+            self._before, self._since, self._count = self._live.state(), [], 0
         try:
             found = self._live.push(given, self.limits)
         except BaseException:
@@ -78,43 +91,72 @@ class WindowStream:
             raise
         self._since.append(given)
         self._count += len(given)
-        if self._count > max(SINCE, 8 * (len(self._live.store) + self.open)):
-            self._before, self._since, self._count = self.snapshot(), [], 0
         return found
+
+    def undo(self) -> None:
+        """Take the last push back, which no snapshot has seen."""
+        self._count -= len(self._since.pop())
+        self._live = self._recovered()
 
     def _recovered(self) -> _Live:
         """As it was before the last push: from what was written down, and the pushes since."""
-        live = _Live(plan_of(self.window), self.schema)
+        live = self._new()
         if self._before is not None:
-            live.restore(saved.read(self._before, self.window, self.schema))
+            live.restore(self._before)
         for events in self._since:
             live.push(events, _ENDLESS)
         return live
 
     def snapshot(self) -> bytes:
         """The state: open windows and the tuples that they still need."""
-        return saved.write(self._live.state(), self.window, self.schema)
+        return saved.write(self._live.state(), self.windows, self.schema)
+
+    def resume(self, data: bytes) -> None:
+        """Go on where another one stood; a `DataError` for what is no snapshot of these windows."""
+        self._before = saved.read(data, self.windows, self.schema)
+        self._live, self._since, self._count = self._new(), [], 0
+        self._live.restore(self._before)
+
+
+class WindowStream(WindowStreams):
+    """One pattern window over a stream that goes on."""
+
+    def __init__(self, w: PatternWindow, schema: Schema, limits: Limits | None = None) -> None:
+        super().__init__([w], schema, limits)
+
+    def push(self, events: Any) -> Closed:
+        """The windows that some tuples close."""
+        return self.push_all(events)[0]
 
     @classmethod
     def restore(cls, data: bytes, w: PatternWindow, schema: Schema, limits: Limits | None = None) -> Self:
         """A stream that goes on where the other stood; a `DataError` for what is no snapshot of this window."""
         made = cls(w, schema, limits)
-        made._live.restore(saved.read(data, w, schema))
-        made._before = bytes(data)
+        made.resume(data)
         return made
 
 
 class _Live:
-    """What is open, and the tuples that it needs."""
+    """What is open, and the tuples that it needs.
 
-    def __init__(self, plan: WindowPlan, schema: Schema) -> None:
-        self.plan, self.schema = plan, schema
-        self.programs = programs_of(plan, schema)
-        self.keeping = windows.BY_GROUP if plan.ranged or plan.alike else windows.BY_WINDOW
+    `full`: conditions may be asked of any window; else only of those of a tuple's own key, so that keys need not be
+    compared, and nothing be read of them. It becomes full when a tuple first touches other windows.
+    """
+
+    def __init__(
+        self, plans: Sequence[WindowPlan], schema: Schema, bare: Sequence[bool], *, full: bool = False
+    ) -> None:
+        self.plans, self.schema, self.full = plans, schema, full
+        self.bare = [b and p.alike and p.ranged for b, p in zip(bare, plans, strict=True)]  # the others must know
+        self.programs = programs_of(plans, schema, [False if full else None if p.alike else True for p in plans])
         program = self.programs.program
-        self.kernel = windows.Windows(
-            *(program.code, self.programs.preds, program.const_f, len(self.programs.columns), plan.alike, self.keeping)
-        )
+        self.kernels = [
+            windows.Windows(
+                *(program.code, preds, program.const_f, len(self.programs.columns), plan.alike),
+                windows.NOWHERE if b else windows.BY_GROUP if plan.ranged or plan.alike else windows.BY_WINDOW,
+            )
+            for plan, preds, b in zip(plans, self.programs.preds, self.bare, strict=True)
+        ]
         self.store: Store = Store([c.expr.type for c in self.programs.columns], [])
         self.labels, self.keys = Labels(program), Keys()
         self.store.set_constants(np.array(program.const_i, np.int64), [])
@@ -122,42 +164,59 @@ class _Live:
         self.position, self.clock = 0, -(2**63)
         self.settled = 0  # tuples that were needed when that was last asked
 
-    def push(self, events: Events, limits: Limits) -> Closed:
+    def push(self, events: Events, limits: Limits) -> list[Closed]:
         size, place = len(events), len(self.store)
         table = events.table if events.rows is None else events.table.take(pa.array(events.rows))
+        columns = _Tuples(events, self)
+        steps = [
+            steps_of(plan, columns, lean=b, live=True, loose=kernel.has_loose)
+            for plan, kernel, b in zip(self.plans, self.kernels, self.bare, strict=True)
+        ]
+        if not self.full and any(s.spread for s in steps):
+            self._become_full()
+            columns, place = _Tuples(events, self), len(self.store)
         if not self.store.names:
             self.store.names = table.column_names
-        columns = _Tuples(events, self)
-        steps = steps_of(self.plan, columns, lean=False, live=True)
         self.store.add(table, self.position, self._read(columns))
-        self.keys.keep()
-        self.kernel.load(len(self.store), self.store.loaded(), self.store.constants)
-        lead = int(np.searchsorted(events.ts, self.clock, side="right"))
-        if lead:
-            self.kernel.delay(self.position, lead)
+        lead = 0 if columns.by_arrival else int(np.searchsorted(events.ts, self.clock, side="right"))
         nanoseconds = -1 if limits.max_seconds is None else int(limits.max_seconds * 1e9)
-        state = STATE_BYTES if limits.max_state_bytes is None else limits.max_state_bytes
-        status, *found = self.kernel.run(
-            *(steps.at, steps.codes, steps.homes, steps.flags, columns.ends(), self.position, place),
-            *(len(self.keys.values) + 1, limits.max_matches, nanoseconds, state, 0, 1, size),
-        )
-        check(status, limits)
-        places: Found = ordered(tuple(found)) if self.kernel.mixed else tuple(found)  # type: ignore[arg-type, assignment]
-        needed = np.unique(places[4])
+        state = state_bytes(limits)
+        loaded = self.store.loaded()
+        for plan, kernel, s in zip(self.plans, self.kernels, steps, strict=True):
+            groups = groups_of(plan, columns, s)
+            kernel.load(len(self.store), loaded, self.store.constants)
+            if lead:
+                kernel.delay(self.position, lead)
+            kernel.begin(
+                *(s.at, groups.codes, groups.homes, s.flags, columns.ends(), self.position, place),
+                *(groups.count, limits.max_matches, nanoseconds, state, 0, 1, size),
+            )
+        check(windows.together(self.kernels, size, state), limits)
+        found: list[Found] = []
+        for kernel in self.kernels:
+            _, *places = kernel.finish()
+            found.append(ordered(tuple(places)) if kernel.mixed else tuple(places))  # type: ignore[arg-type]
+        listed = [part for f, b in zip(found, self.bare, strict=True) for part in (f[:2] if b else f[4:])]
+        needed = np.unique(np.concatenate(listed))
         rows = self.store.rows(needed) if len(needed) else table.slice(0, 0)
-        closed = of_rows(places, self.store.positions.values, needed, rows)
+        closed = [of_rows(f, self.store.positions.values, needed, rows) for f in found]
         self.position += size
         self.clock = int(events.ts[-1]) if size else self.clock
         full = limits.max_state_bytes is not None and self.bytes > state
-        if full or len(self.store) > 2 * self.settled + LEAST:
+        if full or len(self.store) > 4 * self.settled + LEAST:
             self.settle()
         if full and self.bytes > state:
             check(windows.TOO_MUCH_STATE, limits)
         return closed
 
+    def _become_full(self) -> None:
+        other = _Live(self.plans, self.schema, self.bare, full=True)
+        other.restore(self.state())
+        self.__dict__.update(other.__dict__)
+
     @property
     def bytes(self) -> int:
-        return self.store.bytes + self.kernel.state_bytes
+        return self.store.bytes + self.keys.bytes + sum(k.state_bytes for k in self.kernels)
 
     def _read(self, columns: Columns) -> list[ColumnData]:
         """What conditions read of some tuples."""
@@ -171,26 +230,32 @@ class _Live:
 
     def settle(self) -> None:
         """Let go of what no open window needs: tuples, keys, strings. The last tuple stays: bounds look back at it."""
-        self.kernel.trim()
         used = np.zeros(len(self.store), np.uint8)
-        self.kernel.mark(used)
+        for kernel in self.kernels:
+            kernel.trim()
+            kernel.mark(used)
         used[-1:] = 1
         places = np.flatnonzero(used)
         moved = np.full(len(used), -1, np.int64)
         moved[places] = np.arange(len(places))
-        self.kernel.move(moved)
+        for kernel in self.kernels:
+            kernel.move(moved)
         self.store.keep(places)
-        busy = set(self.kernel.groups().tolist())
-        self.keys.let_go([s for s in range(len(self.keys.values)) if s not in busy])
+        for keys in {plan.keys for plan in self.plans}:
+            busy = [k.groups() for k, plan in zip(self.kernels, self.plans, strict=True) if plan.keys == keys]
+            self.keys.keep(keys, np.concatenate(busy))
         if len(self.labels) > 2 * len(places) + LEAST:
             self.labels.forget(self.store)
         self.settled = len(places)
 
     def state(self) -> saved.State:
         self.settle()
-        open_, tuples = self.kernel.state()
+        listed = [kernel.state() for kernel in self.kernels]
         table = self.store.rows(np.arange(len(self.store))) if self.store.pieces else None
-        return saved.State(table, self.store.positions.values.copy(), open_, tuples, self.position, self.clock)
+        return saved.State(
+            *(table, self.store.positions.values.copy(), [w for w, _ in listed], [t for _, t in listed]),
+            *(self.position, self.clock),
+        )
 
     def restore(self, s: saved.State) -> None:
         self.position, self.clock = s.position, s.clock
@@ -201,40 +266,42 @@ class _Live:
         self.store.names = events.table.column_names
         self.store.add(events.table, 0, self._read(columns))
         self.store.positions.values[:] = s.positions
-        first = np.ascontiguousarray(s.windows[:, 1])
-        groups = columns.codes(tuple(k.first for k in self.plan.keys), None, first)
-        self.keys.keep()
-        now = dict(zip(s.windows[:, 0].tolist(), groups.tolist(), strict=True))
-        owners = [now[o] if o >= 0 else o for o in s.taken[:, 0].tolist()]
-        try:
-            self.kernel.restore(
-                np.ascontiguousarray(np.column_stack([groups, s.windows[:, 1:]])),
-                np.ascontiguousarray(np.column_stack([np.array(owners, np.int64), s.taken[:, 1]])),
-                len(self.keys.values) + 1,
-                s.position,
-            )
-        except ValueError as e:
-            raise DataError(f"not a snapshot of pattern windows: {e}") from e
+        for plan, kernel, listed, taken in zip(self.plans, self.kernels, s.windows, s.taken, strict=True):
+            first = np.ascontiguousarray(listed[:, 1])
+            groups = columns.codes(tuple(k.first for k in plan.keys), plan.keys, first)
+            try:
+                kernel.restore(
+                    np.ascontiguousarray(np.column_stack([groups, listed[:, 1:]])),
+                    np.ascontiguousarray(np.column_stack([_owners(taken[:, 0], listed[:, 0], groups), taken[:, 1]])),
+                    max(1, self.keys.size(plan.keys)),
+                    s.position,
+                )
+            except ValueError as e:
+                raise DataError(f"not a snapshot of pattern windows: {e}") from e
         self.settled = len(self.store)
+
+
+def _owners(owners: Index, before: Index, now: Index) -> Index:
+    """Groups by the numbers that they have now; what is no group stays as it is."""
+    at = np.argsort(before, kind="stable")
+    found = np.searchsorted(before[at], owners)
+    found = np.minimum(found, len(at) - 1)
+    if len(owners) and (not len(at) or (before[at][found] != owners)[owners >= 0].any()):
+        raise DataError("not a snapshot of pattern windows: a tuple of no window")
+    return np.where(owners >= 0, now[at][found], owners) if len(owners) else owners
 
 
 class _Tuples(Columns):
     """Tuples whose keys have the numbers that they had in the pushes before."""
 
     def __init__(self, events: Events, live: _Live) -> None:
-        w = live.plan.window
-        super().__init__(events, (w.start, w.termination, w.iteration, w.filter))
-        self.live = live
-
-    def codes(self, parts: tuple[x.Expr, ...], space: Hashable, at: Index) -> Index:
-        if not parts:
-            return np.zeros(len(at), np.int64)
-        return self.live.keys.of([self.values(part).take(at) for part in parts], alone=False)
+        super().__init__(events, [e for plan in live.plans for e in conditions(plan.window)], live.keys)
 
     def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
         """Only windows make keys known: a tuple whose key is not known touches none."""
         homes = np.full(len(at), -1, np.int64)
-        homes[starts] = self.codes(tuple(k.first for k in keys), None, at[starts])
+        homes[starts] = self.codes(tuple(k.first for k in keys), keys, at[starts])
         if not keys:
             return np.zeros(len(at), np.int64), homes
-        return self.live.keys.find([self.values(k.here).take(at) for k in keys]), homes
+        table = self.keys.table(keys)
+        return table.find(self._parts(tuple(k.here for k in keys)), self.events.input_rows(at)), homes

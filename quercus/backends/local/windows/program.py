@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
 from quercus.backends.local.code import Code
@@ -18,10 +20,13 @@ _COUNTS = {"iter": 0, "num": 1}  # columns of the machine; those that are loaded
 
 @frozen(eq=False)
 class Programs:
-    """`preds`: where the code of termination, iteration, filter and bound is; None: there is nothing to ask."""
+    """`preds`: for each window where the code of termination, iteration, filter and bound is; None: nothing to ask.
+
+    They have one program, so that what several of them read is there once.
+    """
 
     program: Program
-    preds: tuple[tuple[int, int] | None, ...]
+    preds: tuple[tuple[tuple[int, int] | None, ...], ...]
 
     @property
     def columns(self) -> list[ColumnSpec]:
@@ -29,20 +34,29 @@ class Programs:
         return self.program.columns[len(_COUNTS) :]
 
 
-NOTHING = Programs(Program(False, False, 0), (None, None, None, None))
+Preds = tuple[tuple[int, int] | None, ...]
+NOTHING: Preds = (None, None, None, None)
 
 
-def programs_of(p: WindowPlan, schema: Schema, *, own: bool = False) -> Programs:
-    """`own`: only windows of a tuple's own key are asked, so that the key's comparisons need not be made."""
+def programs_of(plans: Sequence[WindowPlan], schema: Schema, own: Sequence[bool | None] = ()) -> Programs:
+    """`own`: whether only windows of a tuple's own key are asked, so that the key's comparisons need not be made; None:
+    none is asked.
+    """
     program = Program(False, False, 0)
     program.columns += [ColumnSpec(1, x.Column(WINDOW, attr, "int64")) for attr in _COUNTS]
     code = _WindowCode(program, schema)
-    bounds = () if p.bound == x.TRUE else (p.bound,)
-    truth = dict.fromkeys(p.keys, x.TRUE) if own else {}
-    asked = (p.window.termination, p.rest, _counted(p.window.filter))
-    conditions = (*(knowing(e, truth) for e in asked), *bounds)
-    preds = [program.preds[code.predicate(e, _NAMES, {}, over=-1)][:2] for e in conditions]
-    return Programs(program, (*preds, None)[:4])
+    preds: list[Preds] = []
+    for p, alone in zip(plans, own or [False] * len(plans), strict=True):
+        if alone is None:
+            preds.append(NOTHING)
+            continue
+        bounds = () if p.bound == x.TRUE else (p.bound,)
+        truth = dict.fromkeys(p.keys, x.TRUE) if alone else {}
+        asked = (p.window.termination, p.rest, _counted(p.window.filter))
+        conditions = (*(knowing(e, truth) for e in asked), *bounds)
+        found = [program.preds[code.predicate(e, _NAMES, {}, over=-1)][:2] for e in conditions]
+        preds.append((*found, None)[:4])
+    return Programs(program, tuple(preds))
 
 
 def _counted(e: x.Expr) -> x.Expr:

@@ -21,18 +21,29 @@ class Steps:
     """Tuples by position; the others let every window go on, and none takes them in."""
 
     at: Index
-    codes: Index  # of the group that a tuple touches
-    homes: Index  # ... that a window opened by it stands in
     flags: NDArray[np.uint16]
-    groups: int
     loose: bool  # windows open that have no key
     spread: bool  # tuples touch windows of other keys too, or such without a key
 
 
-def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> Steps:
+@frozen(eq=False)
+class Groups:
+    """The groups of windows that steps are about."""
+
+    codes: Index  # of the group that a tuple touches
+    homes: Index  # ... that a window opened by it stands in
+    count: int
+
+
+def groups_of(p: WindowPlan, c: Columns, s: Steps) -> Groups:
+    codes, homes = c.groups(p.keys, s.at, (s.flags & windows.STARTS).astype(np.bool_))
+    return Groups(codes, homes, max(1, c.keys.size(p.keys)))
+
+
+def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False, loose: bool = False) -> Steps:
     """`lean`: what windows that are alike take in matters only for what they are shown of the same time.
 
-    `live`: windows may be open already, also such that have no key.
+    `live`: windows may be open already; `loose`: also such that have no key.
     """
     start = c.mask(p.start)
     own = p.own
@@ -40,12 +51,15 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> St
     matters = start | end | ~stay
     if own.may_take != x.FALSE and not (lean and p.alike):
         matters |= take
-    elif own.may_take != x.FALSE and len(c.ends()):
-        ts = c.events.ts
-        matters[:-1] |= take[:-1] & (ts[1:] == ts[:-1])
+    elif own.may_take != x.FALSE:
+        if len(c.ends()):
+            ts = c.events.ts
+            matters[:-1] |= take[:-1] & (ts[1:] == ts[:-1])
+        if live:
+            matters[-1:] |= take[-1:]  # more tuples of this time may come
     absent = c.missing(tuple(k.here for k in p.keys))
     homeless = c.missing(tuple(k.first for k in p.keys))
-    loose = bool(p.keys) and (live or (homeless is not None and bool((homeless & start).any())))
+    loose = bool(p.keys) and (loose or (homeless is not None and bool((homeless & start).any())))
     to_all = _disturbs(p.foreign, c)
     to_loose = None
     if loose or absent is not None:
@@ -70,10 +84,8 @@ def steps_of(p: WindowPlan, c: Columns, *, lean: bool, live: bool = False) -> St
     for bit, mask in sights:
         if mask is not None:
             flags |= mask[at].astype(np.uint16) * np.uint16(bit)
-    codes, homes = c.groups(p.keys, at, start[at])
-    groups = 1 + max(int(codes.max(initial=0)), int(homes.max(initial=0)))
     spread = bool((flags & (windows.TO_ALL | windows.TO_LOOSE)).any())
-    return Steps(at, codes, homes, flags, groups, loose, spread)
+    return Steps(at, flags, loose, spread)
 
 
 def _same(known: Mask, told: x.Expr, other: x.Expr, c: Columns) -> Mask:

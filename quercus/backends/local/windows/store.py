@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from quercus.backends.local.history import concatenated
 from quercus.backends.local.specs import ColumnData, Index
 
+LARGE = 2**16  # rows of a piece that is merged with no later one
+
 
 class Growing:
     """An array that grows at its end."""
@@ -66,7 +68,7 @@ class Store:
             values.add(new)
             known.add(np.ones(len(new), np.uint8) if valid is None else valid)
         self.pieces.append(table.select(self.names))
-        while len(self.pieces) > 1 and len(self.pieces[-2]) < 2 * len(self.pieces[-1]):
+        while len(self.pieces) > 1 and len(self.pieces[-2]) < min(2 * len(self.pieces[-1]), LARGE):
             self.pieces[-2:] = [concatenated(self.pieces[-2:]).combine_chunks()]
 
     def loaded(self) -> list[ColumnData]:

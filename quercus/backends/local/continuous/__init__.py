@@ -1,0 +1,1 @@
+"""Continuous queries on one machine: windows as relations over time, DuckDB for what is relational."""

@@ -1,0 +1,88 @@
+"""Files that need more than a path to be read: several of them, text with other delimiters, without a header, times in
+a format of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeGuard
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from quercus.errors import DataError
+
+KINDS = ("parquet", "csv", "tsv", "jsonl", "arrow")
+
+
+@frozen(init=False)
+class Files:
+    """Files as events, with what their suffixes do not tell.
+
+    >>> import quercus as qc
+    >>> bars = qc.Files("bars.txt", format="csv", columns=["ticker", "minute", "close"], time_format="%Y%m%d%H%M")
+    >>> bars.paths
+    ('bars.txt',)
+
+    `format`: parquet, csv, tsv, jsonl or arrow; without it, the suffix says. Of CSV: `delimiter`, and `columns` for a
+    file without a header. `time_format` reads the time column, text or digits, as `strptime` does, in UTC.
+    """
+
+    paths: tuple[str, ...]
+    format: str | None
+    delimiter: str | None
+    columns: tuple[str, ...] | None
+    time_format: str | None
+
+    def __init__(
+        self,
+        *paths: str | Path,
+        format: str | None = None,
+        delimiter: str | None = None,
+        columns: Iterable[str] | None = None,
+        time_format: str | None = None,
+    ) -> None:
+        if not paths:
+            raise DataError("no path: name a file, a folder or a glob")
+        if format not in (None, *KINDS):
+            raise DataError(f"no format '{format}': choose one of {' '.join(KINDS)}")
+        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
+            raise DataError(f"the delimiter {delimiter!r} is not one character")
+        if isinstance(columns, str):
+            raise DataError(f"columns are a list of names, not the text {columns!r}")
+        names = None if columns is None else tuple(map(str, columns))
+        if names is not None and len(set(names)) < len(names):
+            raise DataError("a name stands twice among the columns")
+        self.__attrs_init__(tuple(map(str, paths)), format, delimiter, names, time_format)
+
+    def separator(self, kind: str | None) -> str:
+        """What stands between two fields of text of this kind."""
+        return self.delimiter or ("\t" if kind == "tsv" else ",")
+
+    def timed(self, table: pa.Table, time: str) -> pa.Table:
+        """The table with its time column read as `time_format` says."""
+        at = table.schema.get_field_index(time)
+        if self.time_format is None or at < 0 or pa.types.is_timestamp(table.schema.field(at).type):
+            return table
+        texts = table.column(at).cast(pa.string())
+        try:
+            moments = pc.strptime(texts, format=self.time_format, unit="us")
+        except pa.ArrowException:
+            tried = pc.strptime(texts, format=self.time_format, unit="us", error_is_null=True)
+            row = pc.index(pc.and_(pc.is_null(tried), pc.is_valid(texts)), True).as_py()
+            raise DataError(
+                f"column '{time}', row {row}: {texts[row].as_py()!r} is no time of the format '{self.time_format}'",
+                column=time,
+                row=row,
+            ) from None
+        return table.set_column(at, time, moments)
+
+
+def is_files(events: object) -> TypeGuard[str | Path | Files]:
+    """Whether events are in files."""
+    return isinstance(events, str | Path | Files)
+
+
+def as_files(where: str | Path | Files) -> Files:
+    return where if isinstance(where, Files) else Files(where)

@@ -1,0 +1,111 @@
+"""EVENTS: files, globs and standard input, with what their suffixes do not tell."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from quercus.backends.local.dialect import KINDS, Files
+from quercus.backends.local.files import find, format_of
+from quercus.cli.exits import UsageError
+from quercus.errors import DataError
+
+HELP = "events: files, folders or globs (.parquet .csv .tsv .jsonl .arrow), or - for standard input"
+
+
+def add_events(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
+    parser.add_argument("events", metavar="EVENTS", nargs=nargs, help=HELP)
+    add_dialect(parser)
+
+
+def add_dialect(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how files are read")
+    group.add_argument("--format", choices=KINDS, help="the format, where the suffix does not say it")
+    group.add_argument("--delimiter", metavar="CHAR", help="between fields of CSV (default: a comma; 'tab' for one)")
+    group.add_argument("--columns", metavar="A,B,...", help="names of the columns of CSV files without a header")
+    group.add_argument("--time-format", metavar="FMT", help="how times are written, as for strptime: '%%Y%%m%%d%%H%%M'")
+
+
+def files_of(args: argparse.Namespace, paths: list[str]) -> Files:
+    """The events that were named; standard input is put into a file first, since it is read more than once."""
+    if "-" in paths:
+        if len(paths) > 1:
+            raise UsageError("- stands for standard input, and for that alone")
+        if getattr(args, "query", None) == "-":
+            raise UsageError("the query and the events cannot both be standard input")
+        path, kind = _spooled()
+        return _files(args, [str(path)], args.format or kind)
+    return _files(args, paths, args.format or _kind_of(args, paths))
+
+
+def _kind_of(args: argparse.Namespace, paths: list[str]) -> str | None:
+    """What is described as CSV is CSV, whatever its suffix."""
+    described = args.delimiter is not None or args.columns is not None
+    return "csv" if described and not any(p.lower().endswith((".csv", ".tsv", ".gz")) for p in paths) else None
+
+
+def _files(args: argparse.Namespace, paths: list[str], kind: str | None) -> Files:
+    found = described(args, paths, kind)
+    if found.delimiter is None:
+        other = _delimiter(found)
+        if other is not None and not getattr(args, "quiet", False):
+            print(f"quercus: taken: --delimiter {'tab' if other == chr(9) else repr(other)}", file=sys.stderr)
+        found = _delimited(found, other)
+    return found
+
+
+def described(args: argparse.Namespace, paths: list[str], kind: str | None) -> Files:
+    """Files as the options describe them."""
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(args.delimiter, args.delimiter)
+    columns = None if args.columns is None else [c.strip() for c in args.columns.split(",")]
+    return Files(*paths, format=kind, delimiter=delimiter, columns=columns, time_format=args.time_format)
+
+
+def _delimited(files: Files, delimiter: str | None) -> Files:
+    return Files(
+        *files.paths,
+        format=files.format,
+        delimiter=delimiter,
+        columns=files.columns,
+        time_format=files.time_format,
+    )
+
+
+def _delimiter(files: Files) -> str | None:
+    """Another delimiter than a comma, if the first line of a CSV file has none of these and many of those."""
+    try:
+        path = find(files)[0]
+    except DataError:
+        return None  # reading it will say what is wrong
+    if (files.format or format_of(path)) != "csv" or path.suffix not in (".csv", ".txt", ".events"):
+        return None
+    with path.open("rb") as file:
+        line = file.readline(65_536).decode("utf-8", "replace")
+    return next((d for d in ";\t|" if d in line), None) if "," not in line else None
+
+
+def _spooled() -> tuple[Path, str]:
+    handle, name = tempfile.mkstemp(prefix="quercus-", suffix=".events")
+    atexit.register(_gone, name)
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with open(name, "rb") as file:
+        return Path(name), sniffed(file.read(64))
+
+
+def sniffed(head: bytes) -> str:
+    """The format of a stream, by how it begins."""
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "csv"
+
+
+def _gone(name: str) -> None:
+    Path(name).unlink(missing_ok=True)

@@ -1,0 +1,253 @@
+"""`quercus run --follow`: a growing file or standard input as a live stream, matches printed as they happen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from quercus.backends.local.dialect import Files
+from quercus.backends.local.files import format_of
+from quercus.backends.local.inputs import as_table
+from quercus.backends.local.stream import Stream
+from quercus.backends.local.write import json_line
+from quercus.cli import exits
+from quercus.cli.compiled import compiled, limits_of
+from quercus.cli.events import described, sniffed
+from quercus.cli.schemas import schema_of
+from quercus.cli.tail import Tail
+from quercus.cli.terminal import cell, counted, is_terminal
+from quercus.errors import DataError
+from quercus.plan import Plan
+from quercus.result import Matches
+from quercus.schema import Schema
+
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 10**6, "ns": 10**9}
+
+
+def add_follow(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("live streams")
+    group.add_argument("-f", "--follow", action="store_true", help="go on reading; print matches as they happen")
+    group.add_argument("--max-delay", metavar="TIME", help="how late events may come: '5 s'")
+    group.add_argument("--late", choices=("error", "drop"), default="error", help="what becomes of later ones")
+    group.add_argument(
+        "--idle-advance",
+        type=float,
+        metavar="S",
+        help="after S seconds without events, let the clock of the stream go on with the wall's",
+    )
+    group.add_argument("--snapshot", metavar="FILE", help="go on from FILE if it is there, and leave the state there")
+
+
+def follow(args: argparse.Namespace, text: str) -> int:
+    """Watch until the input ends, or Ctrl-C."""
+    if len(args.events) > 1:
+        raise exits.UsageError("--follow watches one file, or -")
+    if args.query == "-" and args.events == ["-"]:
+        raise exits.UsageError("the query and the events cannot both be standard input")
+    if args.output is not None:
+        raise exits.UsageError("--follow prints to standard output: redirect it")
+    return Follow(args, text).run()
+
+
+class Follow:
+    """A stream, what feeds it, and what was seen of it."""
+
+    def __init__(self, args: argparse.Namespace, text: str) -> None:
+        self.args, self.text = args, text
+        self.path: str = args.events[0]
+        self.events = self.matches = 0
+        self.saved = _saved(args.snapshot)
+        self.offset: int = self.saved.get("offset", 0)  # how much of the file is in the stream
+        self.readable = is_terminal(sys.stdout) and not args.json
+        self.stream: Stream | None = None
+        self.tail: Tail | None = None
+        self.heard = 0.0  # when events came last
+        self.clock: int | None = None  # that of the stream, then
+
+    def run(self) -> int:
+        try:
+            for table in self.tables():
+                with _whole_steps(self.args.snapshot is not None):
+                    self.push(table)
+                    self.offset = 0 if self.tail is None or self.path == "-" else self.tail.offset
+            if self.stream is not None and self.args.snapshot is None:
+                self.show(self.stream.close())
+            return exits.FOUND if self.args.fail_on_match and self.matches else exits.OK
+        finally:
+            self.save()
+            if self.stream is not None and not self.args.quiet:
+                self.summary(self.stream.dropped)
+
+    # ---- events
+
+    def tables(self) -> Iterator[pa.Table | None]:
+        """Events as they come; None where none do."""
+        kind = self.args.format or (format_of(Path(self.path)) if self.path != "-" else None)
+        if kind == "arrow" and self.path == "-":
+            yield from self._batches()
+            return
+        if kind not in (None, "csv", "tsv", "jsonl"):
+            raise exits.UsageError(f"--follow reads lines, CSV or JSON, not {kind} (Arrow from standard input, though)")
+        self.tail = Tail(self.path, self.saved.get("offset", 0))
+        header: list[str] | None = self.saved.get("columns")
+        schema: Schema | None = None
+        for lines in self.tail:
+            if lines is None:
+                yield None
+                continue
+            kind = kind or sniffed(lines[:64])
+            files = described(self.args, ["-"], kind)
+            if kind != "jsonl" and files.columns is None and header is None:
+                first, _, lines = lines.partition(b"\n")
+                header = first.decode("utf-8", "replace").lstrip("\ufeff").strip("\r").split(files.separator(kind))
+                header = self.saved["columns"] = [name.strip().strip('"') for name in header]
+            columns = list(files.columns) if files.columns is not None else header
+            if not lines.strip():
+                continue
+            with _kept(lines) as name:
+                source = Files(
+                    name, format=kind, delimiter=files.delimiter, columns=columns, time_format=files.time_format
+                )
+                if schema is None:
+                    known = self.saved.get("schema")
+                    schema = schema_of(self.args, source) if known is None else Schema.from_dict(known)
+                    self.begin(compiled(self.args, self.text, schema))
+                try:
+                    yield as_table(source, schema)
+                except DataError as e:
+                    raise DataError(f"after {self.events:,} events: {str(e).replace(f' in {name!r}', '')}") from None
+
+    def _batches(self) -> Iterator[pa.Table]:
+        try:
+            reader = pa.ipc.open_stream(sys.stdin.buffer)
+            for batch in reader:
+                table = pa.Table.from_batches([batch])
+                if self.stream is None:
+                    self.begin(compiled(self.args, self.text, schema_of(self.args, table)))
+                yield table
+        except pa.ArrowException as e:
+            raise DataError(f"standard input is no Arrow stream: {e}") from None
+
+    # ---- matches
+
+    def begin(self, plan: Plan) -> None:
+        limits = limits_of(self.args)
+        if "state" in self.saved:
+            self.stream = plan.restore(self.saved["state"], limits=limits)
+        else:
+            delay = self.args.max_delay
+            delay = int(delay) if delay is not None and delay.isdigit() else delay
+            self.stream = plan.stream(max_delay=delay, late=self.args.late, limits=limits)
+        self.heard = time.monotonic()
+
+    def push(self, table: pa.Table | None) -> None:
+        stream = self.stream
+        if stream is None:
+            return
+        now = time.monotonic()
+        if table is None and _unread():
+            raise BrokenPipeError
+        if table is not None:
+            found = stream.push(table)
+            self.events += len(table)
+            self.heard, self.clock = now, stream.clock
+            self.show(found)
+        elif self.clock is not None and now - self.heard >= (self.args.idle_advance or float("inf")):
+            passed = int((now - self.heard) * PER_SECOND[stream.schema.time_unit])
+            self.show(stream.advance(self.clock + passed))
+
+    def show(self, found: Matches) -> None:
+        if not len(found):
+            return
+        rows = found.to_arrow().to_pylist()
+        self.matches += len(rows)
+        if self.readable:
+            text = "".join("  ".join(f"{n} {cell(v)}" for n, v in row.items()) + "\n" for row in rows)
+        else:
+            text = "".join(map(json_line, rows))
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def summary(self, dropped: int) -> None:
+        late = f", {counted(dropped, 'event')} dropped as late" if dropped else ""
+        print(f"{counted(self.matches, 'match', 'matches')} in {counted(self.events, 'event')}{late}", file=sys.stderr)
+
+    def save(self) -> None:
+        """The state of the stream and how far the file was read, to go on from there."""
+        if self.args.snapshot is None or self.stream is None:
+            return
+        facts = {"offset": self.offset, "columns": self.saved.get("columns"), "schema": self.stream.schema.to_dict()}
+        head = json.dumps({"quercus_follow": 1, **facts})
+        path = Path(self.args.snapshot)
+        part = path.with_name(f".{path.name}.part")
+        part.write_bytes(head.encode() + b"\n" + self.stream.snapshot())
+        part.replace(path)
+
+
+def _saved(path: str | None) -> dict[str, Any]:
+    if path is None or not Path(path).exists():
+        return {}
+    head, _, state = Path(path).read_bytes().partition(b"\n")
+    try:
+        found = json.loads(head)
+        if found["quercus_follow"] != 1:
+            raise ValueError
+        Schema.from_dict(found["schema"])
+        return {**found, "offset": int(found["offset"]), "state": state}
+    except (ValueError, KeyError, TypeError, AttributeError, DataError):
+        raise DataError(f"'{path}' is no snapshot of --follow") from None
+
+
+def _unread() -> bool:
+    """Whether nobody reads standard output any more: a stream may have nothing to write for long."""
+    try:
+        watched = select.poll()
+        watched.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in watched.poll(0))
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _whole_steps(needed: bool) -> Iterator[None]:
+    """Ctrl-C waits until a step is done, so that a snapshot is of all of it or of nothing."""
+    if not needed:
+        yield
+        return
+    came: list[int] = []  # handlers, not masks: other threads would take the signal
+    before = {n: signal.signal(n, lambda number, _: came.append(number)) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for again in came:
+        signal.raise_signal(again)
+
+
+class _kept:
+    """Lines in a file for as long as they are read."""
+
+    def __init__(self, lines: bytes) -> None:
+        handle, self.name = tempfile.mkstemp(prefix="quercus-", suffix=".lines")
+        with os.fdopen(handle, "wb") as file:
+            file.write(lines)
+
+    def __enter__(self) -> str:
+        return self.name
+
+    def __exit__(self, *failure: object) -> None:
+        os.unlink(self.name)

@@ -1,0 +1,35 @@
+"""Draw the plan of a query: .svg, .png, .pdf or .dot.
+
+quercus plan query.txt events.parquet -o plan.svg
+quercus plan query.txt --schema schema.json -o - | dot -Tpng > plan.png
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from quercus.cli import exits
+from quercus.cli.compiled import add_planning, add_quiet, asked, planned_alone
+from quercus.cli.events import add_events
+from quercus.cli.queries import add_query
+from quercus.cli.schemas import add_schema
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add_query(parser)
+    add_events(parser, nargs="*")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="plan.svg", help="the picture (default: plan.svg); - writes .dot"
+    )
+    add_schema(parser)
+    add_planning(parser)
+    add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    plan = asked(args).plan if args.events else planned_alone(args)
+    if args.output == "-":
+        print(plan.graph().source)
+    else:
+        print(plan.render(args.output))
+    return exits.OK

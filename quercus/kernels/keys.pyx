@@ -1,0 +1,469 @@
+"""Numbers for keys: equal keys have one number, whenever they come. A key is a whole number, a string, or several of them.
+
+Open addressing. Strings are hashed and compared as they lie in Arrow buffers, and copied once, when they are new. Rows are
+taken in blocks: all hashes of a block first, so that the memory of its slots, and then that of its keys, is on its way
+before it is needed. So a key that was seen before costs about the same, however many there are.
+"""
+
+cimport cython
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+import numpy as np
+
+from quercus.kernels._typedefs cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from quercus.kernels.memory cimport give, take
+from quercus.kernels.memory import empty
+
+cdef extern from "hashes.h":
+    uint64_t hash_number(int64_t value, uint64_t seed) noexcept nogil
+    uint64_t hash_bytes(const uint8_t* at, int64_t size, uint64_t seed) noexcept nogil
+    uint64_t hash_mix(uint64_t a, uint64_t b) noexcept nogil
+    bint same_bytes(const uint8_t* one, const uint8_t* other, int64_t size) noexcept nogil
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+
+cdef enum:
+    BLOCK = 64
+    AHEAD = 16                  # rows whose strings are on their way while one is hashed
+    MOST_PARTS = 32
+
+MISSING, UNKNOWN = -1, -2       # a part is null; a key that was not seen before
+
+
+cdef struct Part:               # of a key, in the rows at hand
+    const int64_t* numbers      # NULL: strings
+    const int32_t* short_       # offsets, of one of two widths
+    const int64_t* long_
+    const uint8_t* data
+    const uint8_t* valid        # NULL: all are
+
+cdef struct Slot:
+    uint64_t word               # the key, where it is one number; else where it lies
+    uint32_t tag                # of its hash
+    int32_t code                # -1: nothing here
+
+
+@cython.final
+cdef class Table:
+    """The keys that were seen, as 0, 1, 2, ... in the order of appearance; numbers that were let go are given again.
+
+    A part is (values, valid) for whole numbers, (offsets, data, valid) for strings; `valid`, a byte for each row, may be None.
+
+    >>> import numpy as np
+    >>> table = Table(1, 7)
+    >>> table.codes([(np.array([30, 10, 30]), None)], np.array([0, 1, 2])).tolist(), len(table)
+    ([0, 1, 0], 2)
+    >>> table.find([(np.array([10, 20]), None)], np.array([0, 1])).tolist()
+    [1, -2]
+    """
+
+    cdef int n_parts
+    cdef uint64_t seed
+    cdef Slot* slots
+    cdef size_t slot_bytes
+    cdef uint64_t mask
+    cdef int64_t used           # keys that are there
+    cdef int64_t n, cap         # numbers that were ever given, and room for them
+    cdef uint64_t* hashes       # by number
+    cdef uint64_t* words
+    cdef uint8_t* live
+    cdef int32_t* free_codes
+    cdef int64_t n_free
+    cdef uint8_t* arena
+    cdef int64_t filled
+    cdef size_t room
+    cdef bint alone             # the key is one whole number
+    cdef int texts[MOST_PARTS]  # whether a part is a string; -1: not known yet
+    cdef list _held
+    cdef Part parts[MOST_PARTS]
+
+    def __cinit__(self, int n_parts, seed):
+        cdef int i
+        if not 0 < n_parts <= MOST_PARTS:
+            raise ValueError(f"keys of {n_parts} parts")
+        self.n_parts, self.seed = n_parts, <uint64_t> (seed & 0xFFFFFFFFFFFFFFFF)
+        self._held = []
+        for i in range(n_parts):
+            self.texts[i] = -1
+        if self._resize(1024):
+            raise MemoryError()
+
+    def __dealloc__(self):
+        give(self.slots, self.slot_bytes)
+        free(self.hashes)
+        free(self.words)
+        free(self.live)
+        free(self.free_codes)
+        give(self.arena, self.room)
+
+    def __len__(self):
+        return self.used
+
+    @property
+    def size(self):
+        """One more than the greatest number that was ever given."""
+        return self.n
+
+    @property
+    def bytes(self):
+        """What is held."""
+        return self.slot_bytes + self.cap * 21 + self.room
+
+    def codes(self, parts, const int64_t[::1] rows):
+        """The numbers of the keys at some rows; new keys get one. MISSING where a part is null."""
+        return self._codes(parts, rows, True)
+
+    def find(self, parts, const int64_t[::1] rows):
+        """The same; UNKNOWN where the key was not seen: it stays so."""
+        return self._codes(parts, rows, False)
+
+    cdef _codes(self, parts, const int64_t[::1] rows, bint learn):
+        cdef Py_ssize_t n = rows.shape[0], begin = 0, size
+        cdef int status = 0
+        cdef int64_t before = self.used
+        found = empty(n)
+        cdef int64_t[::1] out = found
+        if n == 0:
+            return found
+        self._load(parts, rows)
+        try:
+            with nogil:
+                while begin < n and not status:
+                    size = min(n - begin, <Py_ssize_t> BLOCK)
+                    if learn and 2 * (self.used + BLOCK) > <int64_t> self.mask:
+                        status = self._resize(self._enough(self.used - before, begin, n))
+                    if learn and not status and self.n + BLOCK > self.cap:
+                        status = self._widen()
+                    if not status:
+                        status = self._block(&rows[begin], &out[begin], size, learn)
+                    begin += size
+        finally:
+            self._held.clear()
+        if status == -1:
+            raise MemoryError("no memory left for keys")
+        if status == -2:
+            raise OverflowError("more than 2**31 different keys")
+        return found
+
+    cdef uint64_t _enough(self, int64_t new, Py_ssize_t seen, Py_ssize_t n) noexcept nogil:
+        """Slots for what is to come, if new keys go on as they came."""
+        cdef uint64_t slots = 4 * (self.mask + 1)
+        cdef double more = <double> new / <double> max(seen, 1) * <double> (n - seen)
+        while seen >= 256 and 2 * slots < 3 * (<double> self.used + more) and slots < <uint64_t> 1 << 40:
+            slots *= 2
+        return slots
+
+    cdef int _load(self, parts, const int64_t[::1] rows) except -1:
+        """The parts of keys, checked against the rows that are asked for."""
+        cdef int i
+        cdef Py_ssize_t k, most = 0
+        cdef const int64_t[::1] numbers
+        cdef const int32_t[::1] short_
+        cdef const int64_t[::1] long_
+        cdef const uint8_t[::1] data, valid
+        cdef int text
+        for k in range(rows.shape[0]):
+            if rows[k] < 0:
+                raise IndexError("a row before the first")
+            most = max(most, rows[k])
+        if len(parts) != self.n_parts:
+            raise ValueError("not the parts of these keys")
+        for i, given in enumerate(parts):
+            self.parts[i] = Part(NULL, NULL, NULL, NULL, NULL)
+            text = len(given) == 3
+            if self.texts[i] not in (-1, text):
+                raise ValueError("keys of another kind")
+            if not text:
+                numbers = given[0]
+                length = numbers.shape[0]
+                self.parts[i].numbers = &numbers[0] if length else NULL
+            else:
+                offsets, data = given[0], given[1]
+                length = len(offsets) - 1
+                if offsets.dtype == np.int32:
+                    short_ = offsets
+                    self.parts[i].short_ = &short_[0]
+                else:
+                    long_ = offsets
+                    self.parts[i].long_ = &long_[0]
+                if data.shape[0]:
+                    self.parts[i].data = &data[0]
+                if length > most and not 0 <= offsets[0] <= offsets[most + 1] <= data.shape[0]:
+                    raise ValueError("strings that are not there")
+            if length <= most:
+                raise IndexError("a row after the last")
+            known = given[1 + text]
+            if known is not None:
+                valid = known
+                if valid.shape[0] <= most:
+                    raise IndexError("a row after the last")
+                self.parts[i].valid = &valid[0]
+            self._held.append(given)
+        for i in range(self.n_parts):
+            self.texts[i] = len(parts[i]) == 3
+        self.alone = self.n_parts == 1 and not self.texts[0]
+        return 0
+
+    # a block of rows
+
+    cdef int _block(self, const int64_t* rows, int64_t* out, Py_ssize_t n, bint learn) noexcept nogil:
+        cdef uint64_t hashes[BLOCK]
+        cdef Py_ssize_t i
+        cdef Slot* slot
+        cdef int r
+        self._fetch(rows, 0, min(n, <Py_ssize_t> AHEAD))
+        for i in range(n):
+            if i + AHEAD < n:
+                self._fetch(rows, i + AHEAD, i + AHEAD + 1)
+            out[i] = 0 if self._hash(rows[i], &hashes[i]) else -1
+            prefetch(&self.slots[hashes[i] & self.mask])
+        if not self.alone:
+            for i in range(n):
+                slot = &self.slots[hashes[i] & self.mask]
+                if slot.code >= 0 and slot.tag == <uint32_t> (hashes[i] >> 32):
+                    prefetch(self.arena + slot.word)
+        for i in range(n):
+            if out[i] == 0:
+                r = self._find(rows[i], hashes[i], learn, &out[i])
+                if r:
+                    return r
+        return 0
+
+    cdef inline void _fetch(self, const int64_t* rows, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+        """Send for the strings of some rows."""
+        cdef Py_ssize_t i
+        cdef int64_t begin, size
+        if self.texts[0]:
+            for i in range(first, last):
+                self._text(&self.parts[0], rows[i], &begin, &size)
+                prefetch(self.parts[0].data + begin)
+
+    @cython.overflowcheck(False)
+    cdef inline bint _hash(self, int64_t row, uint64_t* hash_) noexcept nogil:
+        """Whether the key has all its parts, and its hash."""
+        cdef int i
+        cdef int64_t begin, size
+        cdef uint64_t h = self.seed
+        cdef Part* p
+        hash_[0] = 0
+        for i in range(self.n_parts):
+            p = &self.parts[i]
+            if p.valid != NULL and not p.valid[row]:
+                return False
+            if p.numbers != NULL:
+                h = hash_number(p.numbers[row], h)
+            else:
+                self._text(p, row, &begin, &size)
+                h = hash_bytes(p.data + begin, size, h)
+        hash_[0] = h
+        return True
+
+    cdef inline void _text(self, Part* p, int64_t row, int64_t* begin, int64_t* size) noexcept nogil:
+        if p.short_ != NULL:
+            begin[0] = p.short_[row]
+            size[0] = p.short_[row + 1] - p.short_[row]
+        else:
+            begin[0] = p.long_[row]
+            size[0] = p.long_[row + 1] - p.long_[row]
+
+    cdef inline int _find(self, int64_t row, uint64_t h, bint learn, int64_t* out) noexcept nogil:
+        cdef uint64_t at = h & self.mask
+        cdef uint32_t tag = <uint32_t> (h >> 32)
+        cdef Slot* slot
+        while True:
+            slot = &self.slots[at]
+            if slot.code < 0:
+                break
+            if slot.tag == tag and self._is(slot.word, row):
+                out[0] = slot.code
+                return 0
+            at = (at + 1) & self.mask
+        if not learn:
+            out[0] = -2
+            return 0
+        return self._add(row, h, slot, out)
+
+    cdef inline bint _is(self, uint64_t word, int64_t row) noexcept nogil:
+        """Whether the key of a row is this one."""
+        cdef int i
+        cdef int64_t begin, size, stored
+        cdef const uint8_t* at
+        cdef Part* p
+        if self.alone:
+            return <int64_t> word == self.parts[0].numbers[row]
+        at = self.arena + word
+        for i in range(self.n_parts):
+            p = &self.parts[i]
+            memcpy(&stored, at, 8)
+            at += 8
+            if p.numbers != NULL:
+                if stored != p.numbers[row]:
+                    return False
+            else:
+                self._text(p, row, &begin, &size)
+                if stored != size or not same_bytes(at, p.data + begin, size):
+                    return False
+                at += size
+        return True
+
+    cdef int _add(self, int64_t row, uint64_t h, Slot* slot, int64_t* out) noexcept nogil:
+        cdef int64_t code
+        cdef uint64_t word
+        if self.alone:
+            word = <uint64_t> self.parts[0].numbers[row]
+        else:
+            word = <uint64_t> self.filled
+            if self._write(row):
+                return -1
+        if self.n_free:
+            self.n_free -= 1
+            code = self.free_codes[self.n_free]
+        else:
+            code = self.n
+            if code >= 2147483647:
+                return -2
+            self.n += 1
+        self.hashes[code], self.words[code], self.live[code] = h, word, 1
+        self.used += 1
+        slot.word, slot.tag, slot.code = word, <uint32_t> (h >> 32), <int32_t> code
+        out[0] = code
+        return 0
+
+    cdef int _write(self, int64_t row) noexcept nogil:
+        """Keep the key of a row: of each part the number, or the length and the bytes."""
+        cdef int i
+        cdef int64_t begin, size
+        cdef Part* p
+        for i in range(self.n_parts):
+            p = &self.parts[i]
+            if p.numbers != NULL:
+                if self._ensure(8):
+                    return -1
+                memcpy(self.arena + self.filled, &p.numbers[row], 8)
+                self.filled += 8
+            else:
+                self._text(p, row, &begin, &size)
+                if self._ensure(8 + size):
+                    return -1
+                memcpy(self.arena + self.filled, &size, 8)
+                if size:
+                    memcpy(self.arena + self.filled + 8, p.data + begin, size)
+                self.filled += 8 + size
+        return 0
+
+    # room
+
+    cdef int _ensure(self, int64_t more) noexcept nogil:
+        cdef size_t room = self.room
+        cdef uint8_t* arena
+        if <size_t> (self.filled + more) > room:
+            room = max(4 * room, <size_t> (2 * (self.filled + more)), <size_t> 4096)
+            arena = <uint8_t*> take(&room)
+            if arena == NULL:
+                return -1
+            if self.filled:
+                memcpy(arena, self.arena, self.filled)
+            give(self.arena, self.room)
+            self.arena, self.room = arena, room
+        return 0
+
+    cdef int _widen(self) noexcept nogil:
+        """Room for more numbers."""
+        cdef int64_t cap = 2 * self.cap if self.cap else 1024
+        cdef void* a = realloc(self.hashes, cap * sizeof(uint64_t))
+        cdef void* b
+        cdef void* c
+        if a != NULL:
+            self.hashes = <uint64_t*> a
+        b = realloc(self.words, cap * sizeof(uint64_t))
+        if b != NULL:
+            self.words = <uint64_t*> b
+        c = realloc(self.live, cap)
+        if c != NULL:
+            self.live = <uint8_t*> c
+        if a == NULL or b == NULL or c == NULL:
+            return -1
+        self.cap = cap
+        return 0
+
+    cdef int _resize(self, uint64_t size) noexcept nogil:
+        """So many slots, a power of two, with all keys in them."""
+        cdef size_t held = size * sizeof(Slot)
+        cdef Slot* slots = <Slot*> take(&held)
+        cdef uint64_t i, at, mask = size - 1
+        cdef int64_t code
+        if slots == NULL:
+            return -1
+        for i in range(size):
+            slots[i].code = -1
+        for code in range(self.n):
+            if self.live[code]:
+                at = self.hashes[code] & mask
+                while slots[at].code >= 0:
+                    at = (at + 1) & mask
+                slots[at] = Slot(self.words[code], <uint32_t> (self.hashes[code] >> 32), <int32_t> code)
+        give(self.slots, self.slot_bytes)
+        self.slots, self.slot_bytes, self.mask = slots, held, mask
+        return 0
+
+    # forgetting
+
+    def keep(self, const int64_t[::1] codes):
+        """Let go of all other keys."""
+        cdef Py_ssize_t k
+        cdef int64_t code, size, filled = 0
+        cdef uint64_t slots = 1024
+        cdef uint8_t* arena = NULL
+        cdef int32_t* given
+        cdef size_t room = 0
+        for k in range(codes.shape[0]):
+            if not 0 <= codes[k] < self.n:
+                raise ValueError("a number that no key has")
+        given = <int32_t*> realloc(self.free_codes, max(self.n, 1) * sizeof(int32_t))
+        if given == NULL:
+            raise MemoryError()
+        self.free_codes = given
+        wanted_ = np.zeros(self.n, np.uint8)
+        cdef uint8_t[::1] wanted = wanted_
+        for k in range(codes.shape[0]):
+            wanted[codes[k]] = 1
+        if not self.alone and self.filled:
+            room = self.filled
+            arena = <uint8_t*> take(&room)
+            if arena == NULL:
+                raise MemoryError()
+        self.used = 0
+        for code in range(self.n):
+            if not self.live[code]:
+                continue
+            if not wanted[code]:
+                self.live[code] = 0
+                self.free_codes[self.n_free] = <int32_t> code
+                self.n_free += 1
+                continue
+            self.used += 1
+            if not self.alone:
+                size = self._length(self.words[code])
+                memcpy(arena + filled, self.arena + self.words[code], size)
+                self.words[code] = <uint64_t> filled
+                filled += size
+        if not self.alone and self.filled:
+            give(self.arena, self.room)
+            self.arena, self.room, self.filled = arena, room, filled
+        while 2 * (self.used + BLOCK) > <int64_t> slots:
+            slots *= 2
+        if self._resize(slots):
+            raise MemoryError()
+
+    cdef int64_t _length(self, uint64_t word) noexcept nogil:
+        """How many bytes a key takes."""
+        cdef int64_t at = <int64_t> word, size
+        cdef int i
+        for i in range(self.n_parts):
+            if self.texts[i]:
+                memcpy(&size, self.arena + at, 8)
+                at += size
+            at += 8
+        return at - <int64_t> word

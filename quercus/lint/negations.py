@@ -1,0 +1,49 @@
+"""Negations that exclude nothing in these events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from quercus.ir import pattern as p
+from quercus.ir import text
+from quercus.lint.finding import Finding
+from quercus.lint.look import Look
+
+
+def idle(look: Look) -> Iterator[Finding]:
+    """Each negation is left out in turn: do more matches come?"""
+    nots = [n for n in p.walk(look.query.pattern) if isinstance(n, p.Not)]
+    outer = [n for n in nots if all(look.count(k.type) for k in _leaves(n))]
+    if not outer:
+        return
+    whole = look.total(look.query)
+    if not whole:  # or nothing is known
+        return
+    for n in outer:
+        without = _without(look.query.pattern, n)
+        if without is None:
+            continue
+        more = look.total(evolve(look.query, pattern=without))
+        if more == whole:
+            message = f"!{text.pattern(n.body)} excludes nothing here: there are {whole:,} matches with and without it"
+            yield look.finding("L501", "note", message, span=n.span)
+
+
+def _leaves(n: p.Not) -> Iterator[p.Leaf]:
+    for k in p.leaves(n.body, negated=True):
+        yield k.leaf if isinstance(k, p.Kleene) else k
+
+
+def _without(e: p.Pattern, gone: p.Not) -> p.Pattern | None:
+    """The pattern without a negation that no other one is around."""
+    if isinstance(e, p.Seq | p.And) and any(c is gone for c in e.parts):
+        return evolve(e, parts=tuple(c for c in e.parts if c is not gone))
+    if isinstance(e, p.Not):
+        return None
+    for i, c in enumerate(p.parts(e)):
+        inner = _without(c, gone)
+        if inner is not None:
+            return p.with_parts(e, (*p.parts(e)[:i], inner, *p.parts(e)[i + 1 :]))
+    return None

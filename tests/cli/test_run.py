@@ -1,0 +1,269 @@
+"""`quercus run`: what goes in, what comes out, and what is said when it cannot."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+import quercus as qc
+from quercus.backends.local import inputs
+from quercus.cli import exits
+from quercus.cli.parser import COMMANDS, NEEDS
+from tests.cli.helpers import EVENTS, MATCHES, QUERY, Run, quercus, save
+
+
+def lines(out: str) -> list[Any]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# What goes in ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
+def test_every_format_comes_in_and_goes_out(run: Run, tmp_path: Path, suffix: str) -> None:
+    source, target = save(tmp_path / f"events.{suffix}"), tmp_path / f"matches.{suffix}"
+    code, out, err = run("run", QUERY, source)
+    assert (code, lines(out), err) == (exits.OK, MATCHES, "")
+    code, out, err = run("run", QUERY + " RETURN w.ts AS washed, o.ts AS used", source, "-o", target)
+    assert (code, out) == (exits.OK, "")
+    assert f"2 matches in {target}" in err
+    again = ("run", "PATTERN used u WITHIN 1", target, "--time", "washed", "--type", "used")
+    assert run(*again, "--count")[1] in ("0\n", "")  # it is a file that can be read
+
+
+def test_the_query_is_a_file_if_there_is_one(
+    run: Run, events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my query.txt"
+    path.write_text(QUERY)
+    for given in (path, f"@{path}"):
+        assert lines(run("run", given, events)[1]) == MATCHES
+    monkeypatch.setattr("sys.stdin", io.StringIO(QUERY))
+    assert lines(run("run", "-", events)[1]) == MATCHES
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / QUERY).write_text("PATTERN Wash w WITHIN 1")  # a file with such a name wins, too
+    assert run("run", QUERY, events, "--count")[1] == "2\n"
+    assert run("run", "PATTERN Operate o WITHIN 1", events, "--count")[1] == "2\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("query.txt", "no file 'query.txt', and no query either"), ("", "empty"), ("@missing.txt", "missing.txt")],
+)
+def test_what_is_no_query(run: Run, events: Path, given: str, said: str) -> None:
+    code, _, err = run("run", given, events)
+    assert code in (exits.USAGE, exits.DATA)
+    assert said in err
+
+
+def test_several_files_and_globs(run: Run, tmp_path: Path) -> None:
+    one, two = save(tmp_path / "1.csv", EVENTS[:2]), save(tmp_path / "2.csv", EVENTS[2:])
+    for given in ((one, two), (tmp_path / "*.csv",), (tmp_path,)):
+        assert lines(run("run", QUERY, *given)[1]) == MATCHES
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow", "parquet"])
+def test_standard_input(tmp_path: Path, kind: str) -> None:
+    path = save(tmp_path / f"events.{kind}")
+    done = quercus("run", QUERY, "-", given=path.read_bytes())
+    assert (done.returncode, lines(done.stdout.decode())) == (0, MATCHES), done.stderr
+    streamed = io.BytesIO()
+    table = pa.Table.from_pylist(EVENTS)
+    with pa.ipc.new_stream(streamed, table.schema) as writer:
+        writer.write_table(table)
+    if kind == "arrow":
+        assert lines(quercus("run", QUERY, "-", given=streamed.getvalue()).stdout.decode()) == MATCHES
+
+
+def test_text_that_needs_describing(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "bars.txt"
+    path.write_text("MSFT,200802010900,31.25\nDRIV,200802010901,33.69\nMSFT,200802010903,31.0\n")
+    query = "PATTERN SEQ(MSFT a, DRIV b, b.close > a.close) WITHIN 1 min"
+    described = ("--columns", "type,ts,close", "--time-format", "%Y%m%d%H%M")
+    code, out, _ = run("run", query, path, *described)
+    assert code == exits.OK
+    assert [m["b"]["ts"] for m in lines(out)] == ["2008-02-01T09:01:00"]
+    code, _, err = run("run", query, path, "--columns", "type,ts,close", "--time-format", "%Y-%m")
+    assert code == exits.DATA
+    assert "'200802010900' is no time of the format '%Y-%m'" in err
+    code, _, err = run("run", query, path)
+    assert code == exits.DATA
+    assert "name its format" in err
+    code, _, err = run("run", query, path, "--format", "csv")
+    assert code == exits.DATA
+    assert "--columns" in err
+    assert "MSFT, 200802010900, 31.25" in err
+
+
+def test_another_delimiter_is_noticed(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts;type;id\n1;Wash;7\n2;Operate;7\n")
+    code, out, err = run("run", QUERY, path, "--count")
+    assert (code, out) == (exits.OK, "1\n")
+    assert "--delimiter ';'" in err
+    assert run("run", QUERY, path, "--count", "--delimiter", ";") == (exits.OK, "1\n", "")
+
+
+# What columns mean ----------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_guessed_and_it_is_said(run: Run, tmp_path: Path) -> None:
+    events = [{"Timestamp": 1_700_000_000 + e["ts"], "event": e["type"], "id": e["id"]} for e in EVENTS]
+    path = save(tmp_path / "events.csv", events)
+    code, out, err = run("run", "PATTERN SEQ(Wash w, Operate o, [id]) WITHIN 1 s", path, "--count")
+    assert (code, out) == (exits.OK, "1\n")
+    assert "--time 'Timestamp' --type 'event' --time-unit s" in err
+    assert run("run", QUERY, path, "--count", "--quiet")[2] == ""
+
+
+def test_nothing_fits(run: Run, tmp_path: Path) -> None:
+    path = save(tmp_path / "events.csv", [{"when": 1, "what": "A"}])
+    code, _, err = run("run", QUERY, path)
+    assert code == exits.DATA
+    assert "say which with --time; columns: when, what" in err
+    code, _, err = run("run", QUERY, path, "--time", "wen")
+    assert "no time column 'wen': columns: when, what" in err
+
+
+def test_options_of_the_schema(run: Run, tmp_path: Path) -> None:
+    events = [{"t": i // 2, "k": k, "id": i % 2, "ts": 5} for i, k in enumerate("ABAB")]
+    path = save(tmp_path / "events.csv", events)
+    options = ("--time", "t", "--type", "k", "--count")
+    _, out, err = run("run", "PATTERN SEQ(A a, B b) WITHIN 5 s", path, *options, "--time-unit", "s")
+    assert out == "1\n"
+    assert "left out: ts" in err
+    assert run("run", "PATTERN SEQ(A a, B b) WITHIN 5", path, *options, "--ties", "arrival")[1] == "3\n"
+    assert run("run", "PATTERN SEQ(A a, B b) WITHIN 5", path, *options, "--key", "id")[1] == "0\n"
+    assert run("run", "PATTERN X x WITHIN 5", path, *options, "--hierarchy", '{"X": ["A", "B"]}')[1] == "4\n"
+    typed = ("--attribute", "id=string", "-q")
+    assert run("run", "PATTERN SEQ(A a, B b, a.id = '0') WITHIN 5", path, *options, *typed)[1] == "1\n"
+
+
+def test_a_schema_from_a_file(run: Run, events: Path, tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({"attributes": {"id": "int64"}, "time": "ts", "type": "type", "time_unit": "s"}))
+    assert run("run", "PATTERN SEQ(Wash w, Operate o) WITHIN 1 s", events, "--schema", path, "--count")[1] == "1\n"
+    assert run("run", QUERY, events, "--schema", path, "--time", "ts")[0] == exits.USAGE
+    for text in ("{", "[]", '{"attributes": {}, "zeit": 3}'):
+        path.write_text(text)
+        code, _, err = run("run", QUERY, events, "--schema", path)
+        assert (code, "no schema" in err) == (exits.DATA, True), text
+
+
+# What comes out -------------------------------------------------------------------------------------------------------
+
+
+def test_counts_limits_and_groups(run: Run, events: Path) -> None:
+    assert run("run", QUERY, events, "--count") == (exits.OK, "2\n", "")
+    assert lines(run("run", QUERY, events, "--count", "--json")[1]) == [{"matches": 2}]
+    assert lines(run("run", QUERY, events, "--limit", 1)[1]) == MATCHES[:1]
+    assert lines(run("run", QUERY + " AGG COUNT(*) AS n GROUPBY w.id", events)[1]) == [
+        {"w.id": 9, "n": 1},
+        {"w.id": 7, "n": 1},
+    ]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "arrow", "parquet"])
+def test_standard_output(events: Path, kind: str) -> None:
+    done = quercus("run", QUERY + " RETURN w.ts AS washed", str(events), "-o", "-", "--to", kind)
+    assert (done.returncode, done.stderr) == (0, b"")
+    match kind:
+        case "jsonl":
+            found = lines(done.stdout.decode())
+        case "csv":
+            found = pa.csv.read_csv(io.BytesIO(done.stdout)).to_pylist()
+        case "arrow":
+            found = pa.ipc.open_stream(done.stdout).read_all().to_pylist()
+        case _:
+            found = pa.parquet.read_table(io.BytesIO(done.stdout)).to_pylist()
+    assert found == [{"washed": 2}, {"washed": 1}]
+
+
+def test_large_files_in_pieces_give_the_same(run: Run, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "LARGE", 0)
+    assert lines(run("run", QUERY, events)[1]) == MATCHES
+
+
+def test_a_continuous_query(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "at.csv"
+    path.write_text("ts,Person,Location\n10,Tom,Lab\n20,Ann,Cafe\n")
+    query = "ISTREAM(SELECT Person FROM At[Now] WHERE Location = 'Lab')"
+    assert lines(run("run", query, f"At={path}")[1]) == [{"ts": 10, "Person": "Tom"}]
+    code, _, err = run("run", query, path)
+    assert (code, "NAME=PATH" in err) == (exits.USAGE, True)
+
+
+# What goes wrong ------------------------------------------------------------------------------------------------------
+
+
+def test_exit_codes(run: Run, events: Path, tmp_path: Path) -> None:
+    assert run("run", QUERY, events, "--fail-on-match")[0] == exits.FOUND
+    assert run("run", "PATTERN Operate o WITHIN 1 RETURN o.ts", events, "--fail-on-match", "--limit", 0)[0] == 1
+    assert run("run", "PATTERN Nothing n WITHIN 1", events, "--fail-on-match")[0] == exits.OK
+    code, _, err = run("run", "PATTERN SEQ(Wash w, Operate o, w.idd = 3) WITHIN 5", events)
+    assert code == exits.QUERY
+    assert "did you mean 'id'?" in err
+    assert "^^^" in err
+    assert run("run", QUERY, tmp_path / "no.csv")[0] == exits.DATA
+    code, _, err = run("run", QUERY, events, "--max-matches", 1)
+    assert (code, "raise --max-matches" in err) == (exits.LIMIT, True)
+    assert run("run", QUERY)[0] == exits.USAGE
+    assert run("run", QUERY, events, "--limit", -1)[0] == exits.USAGE
+    assert run("run", QUERY + " AGG COUNT(*) AS n", events, "--fail-on-match")[0] == exits.USAGE
+    assert run("run", QUERY, events, "-o", tmp_path / "out.xls")[0] == exits.DATA
+    assert run("run", QUERY, events, "--backend", "sprak")[0] == exits.QUERY
+    assert run("frobnicate")[0] == exits.USAGE
+    assert run("--version")[0] == exits.OK
+
+
+def test_the_help_has_all_exit_codes(run: Run) -> None:
+    out = run("--help")[1]
+    codes = {v for k, v in vars(exits).items() if k.isupper() and isinstance(v, int)}
+    assert codes == set(exits.CODES)
+    assert all(f"{code:>5}  {what}" in out for code, what in exits.CODES.items())
+
+
+def test_bad_data_is_no_traceback(run: Run, tmp_path: Path) -> None:
+    for name, text in {
+        "a.csv": "ts,type,id\n1,A,x\n",
+        "b.csv": "",
+        "c.jsonl": '{"ts": 1, "type": "A"',
+        "d.parquet": "nothing",
+        "e.arrow": "nothing",
+        "f.csv": "ts,type\n,A\n",
+        "g.jsonl": "",
+    }.items():
+        path = tmp_path / name
+        path.write_text(text)
+        code, _, err = run("run", "PATTERN SEQ(A a, B b) WITHIN 5", path)
+        assert code in (exits.OK, exits.DATA), name
+        assert code == exits.OK or name in err or "column" in err, (name, err)
+
+
+def test_an_error_of_ours_is_told_as_one(run: Run, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object) -> None:
+        raise KeyError("broken")
+
+    monkeypatch.setattr("quercus.cli.run.asked", broken)
+    monkeypatch.delenv("QUERCUS_DEBUG", raising=False)
+    code, _, err = run("run", QUERY, events)
+    assert (code, "please report it" in err) == (exits.INTERNAL, True)
+
+
+def test_the_document_has_all_exit_codes_and_commands() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    assert all(f"\n| {code} | " in text for code in exits.CODES)
+    assert all(f"\n| `{name}" in text for name in COMMANDS if name not in NEEDS)
+
+
+def test_why_not(run: Run, events: Path) -> None:
+    code, out, _ = run("run", QUERY.replace("5", "1"), events, "--why")
+    assert (code, bool(out)) == ((exits.OK, True) if hasattr(qc.Plan, "why") else (exits.USAGE, False))
