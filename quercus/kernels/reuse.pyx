@@ -22,6 +22,7 @@ cdef enum:
     DIGIT = 16                  # bits of one pass of a sort, at most
     COLUMNS = 32                # of one match
     PARTS = 64                  # that are merged at once
+    RUN = 16                    # matches of one event that are worth looking for their end
 
 
 @cython.overflowcheck(False)
@@ -479,36 +480,43 @@ def of_kinds(const int32_t[::1] kinds, int32_t low, int32_t high, int64_t[::1] o
     return at
 
 
+cdef inline bint is_of(int32_t kind, int32_t low, int32_t high) noexcept nogil:
+    """Whether a code, which may be -1, lies in a range, without a branch: what passes is not to be foretold."""
+    return <int> (low <= kind) & <int> (kind < high)
+
+
 def kept_of_kinds(
     const int32_t[::1] kinds, int32_t low, int32_t high, const place_t[::1] column, int32_t[::1] out
 ):
     """The matches whose event in a column is of these codes, and how many they are."""
     cdef Py_ssize_t n = column.shape[0], i, at = 0
-    cdef int32_t kind
     same_length(n, out.shape[0])
     with nogil:
         for i in range(n):
-            kind = kinds[column[i]]
             out[at] = i
-            at += low <= kind < high
+            at += is_of(kinds[column[i]], low, high)
     return at
 
 
 def kept_runs(
     const int32_t[::1] kinds, int32_t low, int32_t high, const place_t[::1] column, int32_t[::1] out
 ):
-    """What `kept_of_kinds` says of a column that ascends: the matches of one event are looked at together."""
+    """What `kept_of_kinds` says of a column that ascends: many matches of one event are looked at together."""
     cdef Py_ssize_t n = column.shape[0], i = 0, j, at = 0
-    cdef int32_t kind
     same_length(n, out.shape[0])
     with nogil:
         while i < n:
-            kind = kinds[column[i]]
-            j = run_end(&column[0], i, n, column[i])
-            if low <= kind < high:
-                for i in range(i, j):
+            j = i + RUN
+            if j >= n or column[j] != column[i]:
+                for i in range(i, j if j < n else n):
                     out[at] = i
-                    at += 1
+                    at += is_of(kinds[column[i]], low, high)
+            else:
+                j = run_end(&column[0], j, n, column[j])
+                if is_of(kinds[column[i]], low, high):
+                    for i in range(i, j):
+                        out[at] = i
+                        at += 1
             i = j
     return at
 

@@ -17,6 +17,7 @@ Side = Literal["low", "high"]
 _AT_ONCE = 4  # columns that are written together
 _DENSE = 8  # matches that are looked at for each result: beyond, each result is put in its place
 _NO_END = 2**31 - 1
+Ranges = tuple[Small, Small, int]  # where each begins and ends, and how long all are together
 
 
 @frozen(eq=False)
@@ -62,11 +63,21 @@ class Inserted(Held):
     Where matches in the order of the answer share the last event and those before `place`, no end of a range descends.
     """
 
-    def __init__(self, source: Held, place: int, lane: Lane, edges: Sequence[Edge]) -> None:
+    def __init__(
+        self,
+        source: Held,
+        place: int,
+        lane: Lane,
+        edges: Sequence[Edge],
+        ranges: Ranges | None = None,
+        lexical: Callable[[], Inserted] | None = None,
+    ) -> None:
+        """`ranges` and how to get the same from a source in `lexical` order, where others have found them already."""
         super().__init__()
         self.source, self.place, self.lane, self.edges = source, place, lane, tuple(edges)
         self.width = source.width + 1
-        self.lo, self.hi, self.total = self._ranges(source)
+        self.lo, self.hi, self.total = ranges or self._ranges(source)
+        self._lexical = lexical
 
     def __len__(self) -> int:
         return self.total
@@ -83,7 +94,7 @@ class Inserted(Held):
         """Only results inside one more edge, at the event of another component."""
         return Inserted(self.source, self.place, self.lane, (*self.edges, make(place - (place > self.place))))
 
-    def _ranges(self, source: Held) -> tuple[Small, Small, int]:
+    def _ranges(self, source: Held) -> Ranges:
         low, high, *others = self.edges
         lo, hi = small(len(source)), small(len(source))
         low_table, low_at = low.values(self.lane, source)
@@ -116,11 +127,12 @@ class Inserted(Held):
         """Event by event, and for each in lexical order: the order of the answer."""
         tables = self._plainly()
         if tables is not None:
-            source, at, out = self.source.in_lexical_order, self.lane.at, rooms(self.total, self.width)
+            source, at, out = self.by_lexical_source.source, self.lane.at, rooms(self.total, self.width)
             if listing.candidates(*tables, source.column(0), len(at)) <= _DENSE * self.total:
                 listing.by_event(*tables, at, source.columns, out)
                 return Listed(out)
-        source, lo, hi = self._lexically()
+        same = self.by_lexical_source
+        source, lo, hi = same.source, same.lo, same.hi
         at, out = self.lane.at, rooms(self.total, self.width)
         begin = memory.empty(len(at) + 1)
         reuse.offsets(lo, hi, begin)
@@ -145,20 +157,22 @@ class Inserted(Held):
             return None
         return self.lane.before(low.bound), self.lane.before(high.bound)
 
-    def _lexically(self) -> tuple[Held, Small, Small]:
-        """The source in lexical order, with its ranges."""
+    @cached_property
+    def by_lexical_source(self) -> Inserted:
+        """The same, made from the source in lexical order: sorted once for all that are some of these matches."""
         if self.source.lexical:
-            return self.source, self.lo, self.hi
-        source = self.source.in_lexical_order
-        return source, *self._ranges(source)[:2]
+            return self
+        if self._lexical is not None:
+            return self._lexical()
+        return Inserted(self.source.in_lexical_order, self.place, self.lane, self.edges)
 
     def _in_lexical_order(self) -> Held:
         if not self.is_last:
             return super()._in_lexical_order()
-        source, lo, hi = self._lexically()
+        same = self.by_lexical_source
         rows, places = small(self.total), small(self.total)
-        reuse.by_match(lo, hi, rows, places)
-        return Expanded(source, self.place, rows, taken(self.lane.at, places, lexical=True), lexical=True)
+        reuse.by_match(same.lo, same.hi, rows, places)
+        return Expanded(same.source, self.place, rows, taken(self.lane.at, places, lexical=True), lexical=True)
 
     def in_any_order(self) -> Held:
         return self.in_lexical_order if self.is_last else self
@@ -168,8 +182,40 @@ class Inserted(Held):
     def keep(self, places: Sequence[int], test: Test) -> Held:
         """Without the new component: rows of the source go. Of it alone: events go. Nothing is listed for either."""
         if self.place not in places:
-            rows = test([self.source.column(p - (p > self.place)) for p in places])
-            return Inserted(Kept(self.source, rows), self.place, self.lane, self.edges)
+            return self._of_rows([p - (p > self.place) for p in places], test)
         if list(places) == [self.place]:
-            return Inserted(self.source, self.place, self.lane.some(test([self.lane.at])), self.edges)
+            kept = test([self.lane.at])
+            before = np.zeros(len(self.lane.at) + 1, np.int32)  # events that stay before each
+            before[kept + 1] = 1
+            return self._of_events(self.lane.some(kept), np.cumsum(before, dtype=np.int32))
         return super().keep(places, test)
+
+    def _of_rows(self, places: Sequence[int], test: Test) -> Inserted:
+        """Of some matches of the source: each has the range that it had."""
+        rows = test([self.source.column(p) for p in places])
+        ranges = _looked_up(self.lo, rows, self.hi, rows)
+        return Inserted(
+            Kept(self.source, rows),
+            self.place,
+            self.lane,
+            self.edges,
+            ranges,
+            lambda: self.by_lexical_source._of_rows(places, test),
+        )
+
+    def _of_events(self, lane: Lane, before: Small) -> Inserted:
+        """Of some events of the lane: ranges are what is left of them."""
+        ranges = _looked_up(before, self.lo, before, self.hi)
+        return Inserted(
+            self.source,
+            self.place,
+            lane,
+            self.edges,
+            ranges,
+            lambda: self.by_lexical_source._of_events(lane, before),
+        )
+
+
+def _looked_up(low: Small, low_at: Small, high: Small, high_at: Small) -> Ranges:
+    lo, hi = small(len(low_at)), small(len(low_at))
+    return lo, hi, reuse.spans(low, low_at, high, high_at, lo, hi)
