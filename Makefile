@@ -68,7 +68,8 @@ unit-checked: build $(CHECKED)/.built
 
 build: build/.kernels
 
-# Everything that the documents say of speed, but for Spark: results as JSON in benchmarks/results, tables and pictures.
+# Everything that the documents say of speed: results as JSON in benchmarks/results, the tables and pictures of the
+# documents, and which aims are met. Spark is left out where there is neither pyspark nor Java (make java).
 bench: build $(VENV)/.bench
 	$(PY) -m pytest benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' --benchmark-only
 	$(PY) -m benchmarks.all

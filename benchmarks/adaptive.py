@@ -97,7 +97,7 @@ def course(stream: Stream, events: pa.Table) -> list[float]:
     return found
 
 
-def plot(path: Path, rounds: int = 3) -> None:
+def plot(path: Path, length: int = LENGTH, rounds: int = 3) -> None:
     """What the stream costs as it goes on: two orders that are good for one half each, and the stream that adapts."""
     import matplotlib as mpl
 
@@ -106,7 +106,7 @@ def plot(path: Path, rounds: int = 3) -> None:
     import matplotlib.pyplot as plt
 
     plan = qc.compile(QUERY, SCHEMA)
-    both = pa.concat_tables([half(RATES, 0, LENGTH, 1), half(REVERSED, LENGTH, LENGTH, 2)]).combine_chunks()
+    both = pa.concat_tables([half(RATES, 0, length, 1), half(REVERSED, length, length, 2)]).combine_chunks()
     makes = {
         "d b a c for good": lambda: fixed(plan, ("b", "a", "c")),
         "d c b a for good": lambda: fixed(plan, ("c", "b", "a")),
@@ -125,17 +125,15 @@ def plot(path: Path, rounds: int = 3) -> None:
     axes.set_title("Rates that reverse half way")
     axes.legend(frameon=False)
     drawn.tight_layout()
-    drawn.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    drawn.savefig(path, metadata={"Date": None})
+    plt.close(drawn)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plot", type=Path, help="draw the stream's course into this file, and nothing else")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    record.options(parser)
     asked = parser.parse_args()
-    if asked.plot:
-        plot(asked.plot)
-        return
-    least, own, told = measured()
+    least, own, told = measured(LENGTH // 10, 1) if asked.quick else measured()
     for name in least[0]:
         print(f"{name:18} {least[0][name]:8.3f} s {least[1][name]:8.3f} s")
     print(f"{'adaptive':18} {own[0]:8.3f} s {own[1]:8.3f} s\n\n{told}")
@@ -148,7 +146,9 @@ def main() -> None:
             f"{which} half: {own[i] / best:.2f} times the best (at most {NEAR}), "
             f"the worst is {worst / own[i]:.1f} times as slow (at least {FAR})"
         )
-    record.record("adaptive", {"orders": least, "adaptive": own}, ratios)
+    record.keep(asked, "adaptive", {"orders": least, "adaptive": own}, ratios)
+    if (folder := record.images(asked)) is not None:
+        plot(folder / "adapting.svg", *((LENGTH // 10, 1) if asked.quick else ()))
 
 
 if __name__ == "__main__":

@@ -193,28 +193,29 @@ def hundred(rounds: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    record.options(parser)
     parser.add_argument("--workloads", type=int, nargs="*", default=list(PATTERNS))
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--rounds", type=int, help=f"turns of everything (default {ROUNDS}, quick 1)")
     parser.add_argument("--bars", type=Path, nargs="*", help="files of one-minute bars, instead of made-up trades")
-    parser.add_argument("--charts", type=Path, help="a folder for charts")
     asked = parser.parse_args()
+    rounds = asked.rounds or (1 if asked.quick else ROUNDS)
     given = bars_of(asked.bars) if asked.bars else None
-    found = {n: run(n, trades(*SIZES[n]) if given is None else given, asked.rounds) for n in asked.workloads}
+    found = {n: run(n, trades(*SIZES[n]) if given is None else given, rounds) for n in asked.workloads}
     for n, one in found.items():
         show(f"workload {n}", one)
     if given is not None:
         return
     if asked.workloads != list(PATTERNS):
         return
-    chase, large = chase_itself(20), hundred(max(asked.rounds // 2, 1))
+    chase, large = chase_itself(20), hundred(max(rounds // 2, 1))
     print(f"Chase for 50 queries: {chase * 1e3:.1f} ms")
     print(
         f"100 queries over 1,000,000 events, {large['matches']:,.0f} matches: {large['cube'] * 1e3:.0f} ms, "
         f"{large['cube'] / large['dearest']:.1f} times the most expensive alone, one by one {large['all'] * 1e3:.0f} ms"
     )
-    record.record("cube", {"workloads": found, "chase": chase, "hundred": large}, ratios(found, chase, large))
-    if asked.charts is not None:
-        draw(found, asked.charts)
+    record.keep(asked, "cube", {"workloads": found, "chase": chase, "hundred": large}, ratios(found, chase, large))
+    if (folder := record.images(asked)) is not None:
+        draw(found, folder)
 
 
 def ratios(found: Mapping[int, dict[str, Any]], chase: float, large: Mapping[str, float]) -> dict[str, record.Ratio]:

@@ -1,7 +1,7 @@
 """Tables of the documents, written from the results: `python -m benchmarks.documents [--check]`.
 
 A table stands between `<!-- figures: name -->` and `<!-- end of figures -->`. What a name stands for is a function in
-`benchmarks/tables.py`, from the results of one benchmark to Markdown.
+`benchmarks/tables`, from the results of one benchmark to Markdown; where there are none yet, what stands there stays.
 """
 
 from __future__ import annotations
@@ -31,18 +31,24 @@ def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if a table is not as it would be")
-    asked = parser.parse_args()
-    stale = []
+def write(*, check: bool = False) -> list[str]:
+    """Write all tables again; the names of the documents that are not as they were. `check`: only look."""
+    changed = []
     for path in documents():
         text = path.read_text(encoding="utf-8")
         new = written(text)
         if new != text:
-            stale.append(path.name)
-            if not asked.check:
+            changed.append(path.name)
+            if not check:
                 path.write_text(new, encoding="utf-8")
+    return changed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if a table is not as it would be")
+    asked = parser.parse_args()
+    stale = write(check=asked.check)
     print(", ".join(stale) or "nothing to change")
     sys.exit(1 if asked.check and stale else 0)
 

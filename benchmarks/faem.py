@@ -1,4 +1,4 @@
-"""FAEM's experiments on the music stream, in every shape: `python -m benchmarks.faem [--plot docs/images]`.
+"""FAEM's experiments on the music stream, in every shape: `python -m benchmarks.faem [--quick]`.
 
 Figures 7 to 11 of the paper: order of joins, population of events, selectivity, length of the window, and place of the
 Kleene component. The stream has the paper's numbers of events of each track among 1,000,000.
@@ -7,13 +7,13 @@ Kleene component. The stream has the paper's numbers of events of each track amo
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
-from benchmarks.shapes import SHAPES, Compared, compare, held, summary, table
+from benchmarks import record, shapes
+from benchmarks.shapes import SHAPES, Compared, compare, held, nearness, ratios, summary, table
 from benchmarks.streams import stream
 from benchmarks.workloads import SCHEMA
 
@@ -63,7 +63,7 @@ def experiments() -> Iterator[Experiment]:
             yield Experiment(11, f"{sign} at {place + 1}", seq(*parts))
 
 
-def plot(found: list[tuple[Experiment, Compared]], folder: Path, kind: str = "svg") -> None:
+def plot(found: list[tuple[Experiment, Compared]], folder: Path) -> None:
     """A picture for each figure: millions of events a second, and bytes of internal buffers, by shape."""
     import matplotlib as mpl
 
@@ -100,38 +100,33 @@ def plot(found: list[tuple[Experiment, Compared]], folder: Path, kind: str = "sv
             under.set_yscale("symlog", linthresh=0.1)
         drawn.legend(*above.get_legend_handles_labels(), loc="outside right upper", frameon=False)
         drawn.tight_layout(rect=(0, 0, 1 - 1.15 / width, 1))
-        drawn.savefig(folder / f"faem-{figure}.{kind}", metadata={"Date": None} if kind == "svg" else None)
+        drawn.savefig(folder / f"faem-{figure}.svg", metadata={"Date": None})
         plt.close(drawn)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plot", type=Path, help="a folder for pictures")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    record.options(parser)
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for each query")
-    parser.add_argument("--figure", type=int, action="append", help="only some figures")
-    parser.add_argument("--kind", default="svg", help="of pictures: svg or png")
-    parser.add_argument("--results", type=Path, help="a file for the results; what is in it is not measured again")
+    parser.add_argument("--figure", type=int, action="append", help="only some figures; nothing is kept without --out")
     asked = parser.parse_args()
+    asked.quick |= asked.figure is not None
     music = stream("music1m")
-    known = json.loads(asked.results.read_text()) if asked.results and asked.results.exists() else {}
     found: list[tuple[Experiment, Compared]] = []
     for e in experiments():
-        if not asked.figure or e.figure in asked.figure:
-            name = f"{e.figure} {e.label}"
-            if name in known:
-                one = Compared(**known[name])
-            else:
-                one = compare(e.query, SCHEMA, music, asked.budget)
-                one = evolve(one, bytes=held(e.query, SCHEMA, music)) if asked.plot else one
-            known[name] = asdict(one)
-            found.append((e, one))
+        if asked.figure is None or e.figure in asked.figure:
+            one = compare(e.query, SCHEMA, music, *((0.1, 1) if asked.quick else (asked.budget,)))
+            found.append((e, evolve(one, bytes=held(e.query, SCHEMA, music))))
             print(f"Fig. {e.figure:<3}{e.label}", flush=True)
             print(table([found[-1][1]]).splitlines()[1], flush=True)
     print(summary(c for _, c in found))
-    if asked.results:
-        asked.results.write_text(json.dumps(known, indent=1))
-    if asked.plot:
-        plot(found, asked.plot, asked.kind)
+    near = nearness(c for _, c in found)
+    rows = shapes.kept(c for _, c in found)
+    for (e, _), row in zip(found, rows, strict=True):
+        row |= {"figure": e.figure, "label": e.label}
+    record.keep(asked, "faem", {"summary": near, "queries": rows}, ratios(near))
+    if (folder := record.images(asked)) is not None:
+        plot(found, folder)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", default=list(DONE), metavar="W", help=f"of {', '.join(DONE)}")
     parser.add_argument("--rounds", type=int, default=2)
+    record.options(parser)
     asked = parser.parse_args()
     reason = missing()
     if reason is not None:
@@ -107,10 +108,10 @@ def main() -> None:
     print(f"{'':4}{'Flink CEP s':>12}{'Quercus ms':>12}{'ratio':>10}")
     found: dict[str, dict[str, Any]] = {}
     for name in asked.workloads:
-        one = found[name] = measured(WORKLOADS[name], asked.rounds)
+        one = found[name] = measured(WORKLOADS[name], 1 if asked.quick else asked.rounds)
         print(f"{name:4}{one['flink']:12.2f}{1e3 * one['quercus']:12.2f}{one['ratio']:9,.0f}x", flush=True)
     over = {f"{name} over Flink CEP": record.Ratio(one["ratio"]) for name, one in found.items()}
-    record.record("flink", found, over)
+    record.keep(asked, "flink", found, over)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from math import factorial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
 import quercus as qc
-from benchmarks.shapes import Compared, compare, summary, table
+from benchmarks import record
+from benchmarks.shapes import Compared, compare, kept, nearness, ratios, summary, table
 
 SCHEMA = qc.Schema({"id": "int64", "x": "float64"}, time_unit="ms")
 LETTERS = "ABCDE"
@@ -79,31 +79,31 @@ def _window(op: str, rates: np.ndarray, n: int, candidates: float) -> int:
     return int(min(max((candidates / times) ** (1 / max(m - 1, 1)), 5), n // 20))
 
 
-def measured(seeds: range, budget: float) -> Iterator[Compared]:
+def measured(seeds: range, budget: float, least: int = 5) -> Iterator[Compared]:
     for seed in seeds:
         one = drawn(seed)
         try:
-            yield compare(one.query, SCHEMA, one.events, budget)
+            yield compare(one.query, SCHEMA, one.events, budget, least)
         except qc.LimitExceeded as e:  # no shape can run it
             print(f"{seed}: {e}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=200)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    record.options(parser)
+    parser.add_argument("--count", type=int, help="of queries (default 200, quick 5)")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--budget", type=float, default=0.5, help="seconds for each query")
-    parser.add_argument("--out", type=Path, help="a file for the table")
     asked = parser.parse_args()
+    asked.quick |= asked.count is not None
+    seeds = range(asked.first, asked.first + (asked.count or (5 if asked.quick else 200)))
     found = []
-    for c in measured(range(asked.first, asked.first + asked.count), asked.budget):
+    for c in measured(seeds, asked.budget):
         found.append(c)
         print(table([c]).splitlines()[1], flush=True)
-    text = f"{table(sorted(found, key=lambda c: -c.ratio))}\n{summary(found)}\n"
-    print(summary(found))
-    if asked.out:
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        asked.out.write_text(text)
+    print(f"\n{table(sorted(found, key=lambda c: -c.ratio)[:10])}\n{summary(found)}")
+    near = nearness(found)
+    record.keep(asked, "random", {"summary": near, "queries": kept(found)}, ratios(near))
 
 
 if __name__ == "__main__":

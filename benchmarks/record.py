@@ -5,6 +5,7 @@ They are kept in benchmarks/results and committed, so that every figure in the d
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from attrs import frozen
 from benchmarks import measure
 
 RESULTS = Path(__file__).parent / "results"
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
 VERSION = 1
 
 
@@ -48,6 +50,27 @@ def record(name: str, figures: Any, ratios: Mapping[str, Ratio], folder: Path | 
     }
     path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return path
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """What every benchmark takes: a quick run is to see that it works, and says nothing of speed."""
+    parser.add_argument(
+        "--quick", action="store_true", help="little of everything, once; nothing is kept without --out"
+    )
+    parser.add_argument("--out", type=Path, help="a folder for results and pictures, instead of where they are kept")
+
+
+def keep(asked: argparse.Namespace, name: str, figures: Any, ratios: Mapping[str, Ratio]) -> None:
+    """Write what was measured, unless it was a quick run."""
+    if asked.out or not asked.quick:
+        print(f"written: {record(name, figures, ratios, asked.out)}")
+
+
+def images(asked: argparse.Namespace) -> Path | None:
+    """The folder for pictures; None: they are not drawn."""
+    if asked.out:
+        asked.out.mkdir(parents=True, exist_ok=True)
+    return asked.out or (None if asked.quick else IMAGES)
 
 
 def read(name: str, folder: Path | None = None) -> dict[str, Any] | None:

@@ -6,11 +6,13 @@ import gc
 import time
 from collections.abc import Iterable
 from math import inf
+from typing import Any
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import asdict, frozen
 
 import quercus as qc
+from benchmarks.record import Ratio
 from quercus.backends.base import Limits
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.joins import Measured
@@ -20,6 +22,7 @@ from quercus.backends.local.run import find
 MOST = 3_000_000  # matches of a query that is measured
 FAR = 1.5  # times as long as the best: no longer worth a round
 TOO_LONG = 30.0  # seconds of a run
+NEAR, SHARE, WORST = 1.2, 0.9, 2.0  # of the best shape's time: near, for how many at least, for none beyond
 SHAPES = ("left", "right", "bushy", "inner", "stack")
 
 
@@ -132,18 +135,46 @@ def held(query: str, schema: qc.Schema, table: pa.Table) -> dict[str, int]:
     return found
 
 
-def summary(all_: Iterable[Compared]) -> str:
-    """How near the chosen plans are to the best shapes."""
+def nearness(all_: Iterable[Compared]) -> dict[str, dict[str, float]]:
+    """How near the chosen plans are to the best shapes, of plans that have seen their data and of first runs."""
     found = list(all_)
-    lines = []
+    out = {}
     for what, of in (("chosen plan", Compared.ratio), ("first runs", Compared.first_ratio)):
-        ratios = sorted(of.__get__(c) for c in found)
-        near = sum(r <= 1.2 for r in ratios) / len(ratios)
-        lines.append(
-            f"{len(ratios)} queries: {what} within 1.2 times the best shape's time on {near:.1%}; "
-            f"middle {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.2f}"
+        over = sorted(of.__get__(c) for c in found)
+        near = sum(r <= NEAR for r in over) / len(over)
+        out[what] = {"queries": len(over), "near": near, "middle": over[len(over) // 2], "worst": over[-1]}
+    return out
+
+
+def ratios(found: dict[str, dict[str, float]]) -> dict[str, Ratio]:
+    """The aims: nine of ten near the best shape, none beyond twice its time."""
+    return {
+        name: ratio
+        for what, one in found.items()
+        for name, ratio in (
+            (f"{what}: share within {NEAR} times the best shape", Ratio(one["near"], SHARE)),
+            (f"{what}: worst over the best shape", Ratio(one["worst"], WORST, less=True)),
         )
-    return "\n".join(lines)
+    }
+
+
+def kept(found: Iterable[Compared]) -> list[dict[str, Any]]:
+    """As JSON has it; a shape that was never measured to its end has no time."""
+    return [
+        {
+            **asdict(c),
+            **{k: {s: t if t < inf else None for s, t in getattr(c, k).items()} for k in ("seconds", "first")},
+        }
+        for c in found
+    ]
+
+
+def summary(all_: Iterable[Compared]) -> str:
+    return "\n".join(
+        f"{one['queries']} queries: {what} within {NEAR} times the best shape's time on {one['near']:.1%}; "
+        f"middle {one['middle']:.2f}, worst {one['worst']:.2f}"
+        for what, one in nearness(all_).items()
+    )
 
 
 def table(all_: Iterable[Compared]) -> str:

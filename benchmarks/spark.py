@@ -245,7 +245,7 @@ def show_streams(found: list[dict[str, Any]], events: int) -> Iterator[str]:
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="a tenth of the events, one round")
+    record.options(options)
     options.add_argument("--only", choices=["keyed", "unkeyed", "joins", "streams"], help="one table")
     options.add_argument("--folder", type=Path, help="for the events; kept (default: a temporary one)")
     for hidden in ("--part", "--master"):
@@ -270,8 +270,7 @@ def everything(given: argparse.Namespace, folder: Path) -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {versions}; best of {rounds} rounds", flush=True)
 
     def keep(name: str, figures: Any, ratios: dict[str, record.Ratio]) -> None:
-        if not given.quick:
-            record.record(f"spark-{name}", figures, ratios)
+        record.keep(given, f"spark-{name}", figures, ratios)
 
     if "keyed" in wanted:
         found = part("keyed", folder, "local[2]", "--events", str(events), "--rounds", rounds)

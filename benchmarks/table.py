@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import aggregates, growth, measure, negations, peers, record, sifting, streaming, threaded
+from benchmarks import aggregates, growth, measure, negations, peers, record, sifting, stages, streaming, threaded
 from benchmarks.streams import stream
 from benchmarks.workloads import WORKLOADS, Workload
 from quercus.plan import Plan
@@ -126,7 +126,7 @@ def print_growth(title: str, rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="fewer rounds, up to 1,000,000 events")
+    record.options(options)
     options.add_argument("--rounds", type=int, help="turns of everything (default 7, quick 2)")
     given = options.parse_args()
     rounds = given.rounds or (2 if given.quick else 7)
@@ -139,6 +139,8 @@ def main() -> None:
     print(f"One thread, best of {rounds} interleaved turns of {measure.TURN} runs.\n", flush=True)
     workloads = compared(rounds)
     print_compared(workloads)
+    spent = stages.measured(5 if given.quick else stages.RUNS)
+    stages.show(spent)
     grown: dict[str, list[dict[str, Any]]] = {}
     measured = {
         "W1, more events": partial(growth.with_events, few, quick=given.quick),
@@ -170,6 +172,7 @@ def main() -> None:
         "machine": facts,
         "rounds": rounds,
         "workloads": workloads,
+        "stages": spent,
         "growth": grown,
         "negations": negated,
         "sifted": sifted,
@@ -178,8 +181,7 @@ def main() -> None:
         "aggregates": counted,
         "small": small,
     }
-    if not given.quick:
-        record.record("engine", results, ratios(results))
+    record.keep(given, "engine", results, ratios(results))
 
 
 def ratios(results: dict[str, Any]) -> dict[str, record.Ratio]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import quercus as qc
+from benchmarks import record
 from benchmarks.plot import bars
 from quercus.backends.local.analyze import analyzed
 
@@ -26,7 +27,6 @@ OTHERS = tuple(f"T{i}" for i in range(10))
 SCHEMA = qc.Schema({"price": "float64", "broker": "int64"}, time_unit="s")
 WAYS = ("iterative", "aggressive", "passive", "balanced", "rewrite", "auto")
 NEGATED = ("iterative", "aggressive", "passive", "balanced", "index", "auto")
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 @frozen
@@ -125,6 +125,9 @@ EXPERIMENTS = (
     ),
 )
 DOMAINS = (1, 5, 10, 50)
+ROUNDS, LONG = 5, 100_000
+PAPER = (6, 9, 16)  # times as fast as iterative search are its views, by window
+INDEXED, NEAR = 5, 1.2  # an index over balanced, at least; the planner's choice over the best, at most
 SLOW = 2_000  # milliseconds beyond which two runs are enough
 
 
@@ -174,9 +177,9 @@ def correlated(rounds: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def longer(rounds: int) -> dict[str, dict[str, float]]:
+def longer(rounds: int, size: int) -> dict[str, dict[str, float]]:
     """Negated sub-queries over ten times as many trades, where what each run does anyway matters less."""
-    table, found = trades(100_000), {}
+    table, found = trades(size), {}
     for e in EXPERIMENTS:
         if e.ways == NEGATED and e.name != "neel6c":
             for name, query in e.queries.items():
@@ -196,44 +199,80 @@ def memory() -> dict[str, dict[str, float]]:
     return found
 
 
-def work(query: str, way: str, table: pa.Table) -> str:
-    """What the sub-query of a query did."""
+def work(query: str, way: str, table: pa.Table) -> dict[str, int]:
+    """What the sub-query of a query did: intervals asked for, held already, results found; tests, events compared."""
     plan = qc.compile(f"PATTERN {query}", SCHEMA, nested=way)
     done = [a for a in analyzed(plan, table).nodes.values() if a.asked is not None or a.tests is not None]
-    return "; ".join(
-        f"asked {a.asked:,}, held {a.hits:,}, found {a.results:,}" if a.asked else f"tests {a.tests:,}" for a in done
-    ) + "".join(f"; compared {a.compared:,}" for a in done if a.tests)
+    found: dict[str, int] = {}
+    for a in done:
+        for name in ("asked", "hits", "results", "tests", "compared"):
+            value = getattr(a, name)
+            if value is not None:
+                found[name] = found.get(name, 0) + value
+    return found
+
+
+def measured(rounds: int, *, quick: bool = False) -> dict[str, Any]:
+    """Everything, as it is kept: milliseconds by query and way."""
+    table = trades()
+    least, _ = timed("SEQ(MSFT, T9) WITHIN 1 s", ("auto",), table, 2 * rounds)
+    print(f"A run that finds next to nothing: {least['auto']:.2f} CPU ms")
+    found: dict[str, Any] = {"least": least["auto"], "rounds": rounds, "experiments": {}}
+    for e in EXPERIMENTS:
+        print(f"\n{e.title}: CPU ms\n{'':10}{'matches':>11}" + "".join(f"{w:>12}" for w in e.ways))
+        rows: dict[str, dict[str, float]] = {}
+        counts: dict[str, int] = {}
+        for name, query in e.queries.items():
+            rows[name], counts[name] = timed(query, e.ways, table, rounds)
+            print(f"{name:10}{counts[name]:11,}" + "".join(f"{rows[name][w]:12.1f}" for w in e.ways), flush=True)
+        found["experiments"][e.name] = {"rows": rows, "matches": counts}
+    found |= {"correlated": correlated(rounds), "memory": memory(), "longer": longer(rounds, 10_000 if quick else LONG)}
+    asked = {**EXPERIMENTS[0].queries, **EXPERIMENTS[4].queries}
+    ways = {name: ("iterative", "balanced", *(("index",) if "!" in q else ())) for name, q in asked.items()}
+    found["work"] = {name: {way: work(q, way, table) for way in ways[name]} for name, q in asked.items()}
+    return found
+
+
+def ratios(found: dict[str, Any]) -> dict[str, record.Ratio]:
+    """The papers' factors, what an index should save, and how near the planner's own choice is."""
+    of = found["experiments"]
+    out = {
+        f"{name} window: balanced over iterative": record.Ratio(row["iterative"] / row["balanced"], asked)
+        for (name, row), asked in zip(of["fig10"]["rows"].items(), PAPER, strict=True)
+    }
+    for name, row in found["longer"].items():
+        out[f"{name}, {LONG:,} trades: index over balanced"] = record.Ratio(row["balanced"] / row["index"], INDEXED)
+    for figure, one in of.items():
+        for name, row in one["rows"].items():
+            best = min(ms for way, ms in row.items() if way != "auto")
+            out[f"{figure}, {name}: auto over the best"] = record.Ratio(row["auto"] / best, NEAR, less=True)
+    return out
+
+
+def draw(found: dict[str, Any], folder: Path) -> None:
+    for e in EXPERIMENTS:
+        rows = found["experiments"][e.name]["rows"]
+        bars(folder / f"views-{e.name}.svg", e.title, "CPU ms", e.across, rows, log=True)
+    for name, of, title, unit, across in (
+        ("fig25", "correlated", "Values of the correlation (Fig. 25)", "us a match", "different values"),
+        ("fig26", "memory", "Memory of the view (Fig. 26)", "kB", "window"),
+        ("long", "longer", f"Negated, {LONG:,} trades", "CPU ms", "events (Fig. 23), and NEEL's queries"),
+    ):
+        bars(folder / f"views-{name}.svg", title, unit, across, found[of], log=name != "fig26")
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser()
-    asked.add_argument("--quick", action="store_true")
-    rounds = 1 if asked.parse_args().quick else 5
-    table = trades()
-    least, _ = timed("SEQ(MSFT, T9) WITHIN 1 s", ("auto",), table, 10)
-    print(f"A run that finds next to nothing: {least['auto']:.2f} CPU ms")
-    for e in EXPERIMENTS:
-        rows: dict[str, dict[str, float]] = {}
-        print(f"\n{e.title}: CPU ms\n{'':10}{'matches':>11}" + "".join(f"{w:>12}" for w in e.ways))
-        for name, query in e.queries.items():
-            rows[name], matches = timed(query, e.ways, table, rounds)
-            print(f"{name:10}{matches:11,}" + "".join(f"{rows[name][w]:12.1f}" for w in e.ways), flush=True)
-        bars(IMAGES / f"views-{e.name}.svg", e.title, "CPU ms", e.across, rows, log=True)
-    extra: tuple[tuple[str, str, str, str, Any], ...] = (
-        ("fig25", "Values of the correlation (Fig. 25)", "us a match", "different values", correlated(rounds)),
-        ("fig26", "Memory of the view (Fig. 26)", "kB", "window", memory()),
-        ("long", "Negated, 100,000 trades", "CPU ms", "events (Fig. 23), and NEEL's queries", longer(rounds)),
-    )
-    for name, title, unit, across, rows in extra:
-        print(f"\n{title}: {unit}")
-        for row, values in rows.items():
-            print(f"{row:10}" + "".join(f"  {k} {v:.2f}" for k, v in values.items()))
-        bars(IMAGES / f"views-{name}.svg", title, unit, across, rows, log=name != "fig26")
-    print("\nWhat was done: intervals asked for, held, results found; or tests, and events compared for them")
-    for query in (outer(sub(3), 100), outer(sub(3), 500), outer(sub(3), 1000), *EXPERIMENTS[4].queries.values()):
-        print(query)
-        for way in ("iterative", "balanced", "index") if "!" in query else ("iterative", "balanced"):
-            print(f"    {way:10} {work(query, way, table)}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    record.options(parser)
+    asked = parser.parse_args()
+    found = measured(1 if asked.quick else ROUNDS, quick=asked.quick)
+    for of in ("correlated", "memory", "longer", "work"):
+        print(f"\n{of}")
+        for row, values in found[of].items():
+            print(f"{row:10} {values}")
+    record.keep(asked, "views", found, ratios(found))
+    if (folder := record.images(asked)) is not None:
+        draw(found, folder)
 
 
 if __name__ == "__main__":

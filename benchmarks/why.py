@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
 import quercus as qc
+from benchmarks import record
 from benchmarks.streams import stream
 from benchmarks.workloads import SCHEMA
 
@@ -22,9 +22,9 @@ QUERIES = {
 }
 
 
-def measured() -> list[dict[str, Any]]:
+def measured(events: str) -> list[dict[str, Any]]:
     """Each query: seconds of a run and of a why, and what the why told."""
-    table, found = stream("u1m"), []
+    table, found = stream(events), []
     for what, query in QUERIES.items():
         plan = qc.compile(f"PATTERN {query}", SCHEMA)
         began = time.perf_counter()
@@ -47,18 +47,21 @@ def measured() -> list[dict[str, Any]]:
     return found
 
 
+def ratios(found: list[dict[str, Any]]) -> dict[str, record.Ratio]:
+    return {f"{one['stopped by']}: why over a run": record.Ratio(one["why"] / one["run"], less=True) for one in found}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    found = measured()
-    if parser.parse_args().json:
-        print(json.dumps(found, indent=2))
-        return
+    record.options(parser)
+    asked = parser.parse_args()
+    found = measured("u100k" if asked.quick else "u1m")
     for one in found:
         print(
             f"{one['stopped by']:<24} run {one['run']:6.2f} s  why {one['why']:6.2f} s  matches {one['matches']:>12}  "
             f"obstacles {one['obstacles']}  misses {one['misses']}  {'; '.join(one['notes'])}"
         )
+    record.keep(asked, "why", found, ratios(found))
 
 
 if __name__ == "__main__":

@@ -315,16 +315,15 @@ def lines(times: dict[str, float], growth: dict[str, list[float]], shared: dict[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    rounds = 1 if quick else 4
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    record.options(parser)
+    given = parser.parse_args()
+    rounds = 1 if given.quick else 4
     print(measure.machine())
     times, growth, shared = example_5(rounds), by_open_windows(rounds), sharing(rounds)
     print("\n".join(lines(times, growth, shared)))
-    if not quick:
-        figures = {"example 5": times, "open": list(OPEN), "growth": growth, "windows": list(WINDOWS), "shared": shared}
-        record.record("windows", figures, ratios(times, growth))
+    figures = {"example 5": times, "open": list(OPEN), "growth": growth, "windows": list(WINDOWS), "shared": shared}
+    record.keep(given, "windows", figures, ratios(times, growth))
 
 
 def ratios(times: dict[str, float], growth: dict[str, list[float]]) -> dict[str, record.Ratio]:

@@ -35,12 +35,17 @@ def stream(people: int = 500) -> pa.Table:
     return pa.table(dict(zip(("ts", "type", "person"), zip(*seen, strict=True), strict=True)))
 
 
-def main() -> None:
-    events = stream()
+def journeys() -> qc.Cube:
+    """From state to state, then from Dallas, and then whether Austin was on the way."""
     cube = qc.cube({"states": STATES}, SCHEMA)
     dallas = cube.concept_drill_down("states", [("TX", "Dallas", 1)], to="from Dallas")
     cube.pattern_drill_down(dallas, [("Austin", 2)], to="by Austin")
     cube.pattern_drill_down(dallas, [("!Austin", 2)], to="directly")
+    return cube
+
+
+def main() -> None:
+    events, cube = stream(), journeys()
     found = cube.run(events)
     for name in cube.names:
         print(f"{len(found[name]):4}  {name}")

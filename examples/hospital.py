@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quercus.cli.hospital import QUERY, SCHEMA, tell
+from quercus.cli.hospital import QUERY, SCHEMA, stream, tell
 
-__all__ = ["QUERY", "SCHEMA"]
+__all__ = ["QUERY", "SCHEMA", "stream"]
 
 if __name__ == "__main__":
     tell(str(Path(__file__).resolve().parent.parent / "build" / "plan.svg"))

@@ -147,16 +147,17 @@ class Matches(Columns):
             self._aggregates = aggregated(self.answer)
         return self._aggregates.table() if isinstance(self._aggregates, Changed) else self._aggregates
 
-    def timeline(self, *, by: str | None = None) -> Timeline:
+    def timeline(self, *, by: str | None = None, aligned: bool = False) -> Timeline:
         """The matches over time, as a picture that shows itself in notebooks: `.save("matches.svg")` writes it, and
         `.save("matches.html")` a page to zoom and filter in.
 
-        Matches are grouped `by` an attribute: by default the key of the query, if it has one. With AGG: the matches
-        that were aggregated, which are listed for it.
+        Matches are grouped `by` an attribute: by default the key of the query, if it has one. `aligned`: the picture
+        has each match from its own first event on, so that short matches of a long stream can be compared. With AGG:
+        the matches that were aggregated, which are listed for it.
         """
         from quercus.show.timeline import Timeline
 
-        return Timeline(self, by=by)
+        return Timeline(self, by=by, aligned=aligned)
 
     def __repr__(self) -> str:
         if self.query.aggregates:

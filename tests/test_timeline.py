@@ -123,3 +123,22 @@ def test_ticks_are_as_short_as_they_can_be() -> None:
     assert tick((noon + 5) * 1_000 + 250, 50, 1_000) == "05.25"
     assert tick(12_345, 5, None) == "12,345"
     assert tick(2**62, 86_400, 1) == f"{2**62:,}"  # no date
+
+
+def test_aligned_matches_begin_together() -> None:
+    events = {"ts": [0, 300, 86_400, 86_520], "type": ["A", "B", "A", "B"], "id": [1, 1, 2, 2]}
+    found = qc.compile("PATTERN SEQ(A a, B b, [id]) WITHIN 10 min", SCHEMA).run(events)
+    picture = found.timeline(aligned=True).svg()
+    assert re.findall(r'class="tick"[^>]*>([^<]+)<', picture) == ["0", "1 min", "2 min", "3 min", "4 min", "5 min"]
+    first, second = re.findall(r'class="span" x1="([\d.]+)" x2="([\d.]+)"', picture)
+    assert first[0] == second[0]
+    assert float(first[1]) > float(second[1])
+    assert len(set(re.findall(r'class="span" x1="([\d.]+)"', found.timeline().svg()))) == 2
+
+
+def test_no_style_is_that_of_other_pictures() -> None:
+    svg = qc.compile("PATTERN A WITHIN 1", SCHEMA).run(EVENTS).timeline().svg()
+    rules = re.search(r"<style>(.*?)</style>", svg)
+    assert rules is not None
+    assert all(rule.startswith(".qc-timeline ") for rule in re.findall(r"([^{}]+){", rules[1]))
+    assert 'class="qc-timeline"' in svg

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quercus.errors import DataError
+from quercus.ir import text
+from quercus.ir.pattern import TimeUnit, Window
 from quercus.show import found as shows
 from quercus.show.assets import read, script
 from quercus.show.measure import cut, width_of
@@ -22,9 +24,15 @@ SIZE = 11.0
 COLOURS = ("#3f71a3", "#b5781f", "#3f8140", "#85519f", "#bd3f39", "#2f7f7b", "#8a6236", "#6b6e7a")
 SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 ROUND = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
-STYLE = (
-    "text{font:11px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',Arial,sans-serif;fill:#23241f}"
-    ".soft{fill:#66685f}.tick{text-anchor:middle;fill:#66685f}.grid{stroke:#e0ded6}.span{stroke:#8d8b80;stroke-width:1.6}"
+STYLE = "".join(
+    f".qc-timeline {rule}"  # a style is that of the whole page, and there may be other pictures in it
+    for rule in (
+        "text{font:11px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',Arial,sans-serif;fill:#23241f}",
+        ".soft{fill:#66685f}",
+        ".tick{text-anchor:middle;fill:#66685f}",
+        ".grid{stroke:#e0ded6}",
+        ".span{stroke:#8d8b80;stroke-width:1.6}",
+    )
 )
 
 
@@ -40,8 +48,12 @@ class Timeline:
     '<svg'
     """
 
-    def __init__(self, found: Matches, *, by: str | None = None) -> None:
-        """`by`: the attribute that rows are grouped and named by; default: the key of the query, if it has one."""
+    def __init__(self, found: Matches, *, by: str | None = None, aligned: bool = False) -> None:
+        """`by`: the attribute that rows are grouped and named by; default: the key of the query, if it has one.
+
+        `aligned`: the picture has each match from its own first event on.
+        """
+        self.aligned = aligned
         self.data = shows.shown(found.answer)
         self.by = self.data["key"] if by is None else by
         if self.by is not None and self.by not in self.data["attributes"]:
@@ -56,7 +68,7 @@ class Timeline:
 
     def svg(self) -> str:
         """The picture, of at most 60 matches."""
-        return _Drawing(self.data, self._order(), self.by).svg
+        return _Drawing(self.data, self._order(), self.by, self.aligned).svg
 
     def save(self, path: str | Path) -> Path:
         """Write the picture into an .svg file, or a page to zoom, filter and look at matches into an .html file."""
@@ -110,10 +122,9 @@ def _events(match: list[Any]) -> list[int]:
 
 
 class _Drawing:
-    def __init__(self, data: dict[str, Any], order: list[int], by: str | None) -> None:
-        self.data, self.order, self.by = data, order, by
-        self.at: list[int] = data["events"]["at"]
-        times = [self.at[e] for i in order for e in _events(data["matches"][i])]
+    def __init__(self, data: dict[str, Any], order: list[int], by: str | None, aligned: bool) -> None:
+        self.data, self.order, self.by, self.aligned = data, order, by, aligned
+        times = [t for i in order for t in self.times(i).values()]
         self.low: int = min(times, default=0)
         self.high: int = max(times, default=1)
         if self.low == self.high:
@@ -133,25 +144,34 @@ class _Drawing:
         note = f"The first {shown:,} of {total:,} matches" if total > shown else f"{total:,} matches"
         more = f'<text class="soft" x="{WIDTH - 8}" y="18" text-anchor="end">{note}</text>' if total > shown else ""
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{note} over time" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="qc-timeline" role="img" aria-label="{note} over time" '
             f'viewBox="0 0 {WIDTH:.0f} {self.height:.0f}" width="{WIDTH:.0f}" height="{self.height:.0f}">'
             f'<style>{STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{"".join(self.parts)}{more}</svg>'
         )
+
+    def times(self, i: int) -> dict[int, int]:
+        """When the events of a match were: in the stream, or since its first one."""
+        at: list[int] = self.data["events"]["at"]
+        events = _events(self.data["matches"][i])
+        since = min((at[e] for e in events), default=0) if self.aligned else 0
+        return {e: at[e] - since for e in events}
 
     def x(self, at: float) -> float:
         return GUTTER + EDGE + (at - self.low) / (self.high - self.low) * (WIDTH - GUTTER - 2 * EDGE)
 
     def axis(self) -> None:
         clock = self.data["clock"]
-        base, second = int(clock["base"]), SECOND[clock["unit"]] if clock["stamps"] else None
+        base, second = int(clock["base"]), SECOND[clock["unit"]] if clock["stamps"] or self.aligned else None
+        base = 0 if self.aligned else base
         step = round_step((self.high - self.low) / 7, second)
         at = -(-(base + self.low) // step) * step - base
         while at <= self.high:
             x = self.x(at)
-            label = tick(base + at, step, second)
+            label = lasted(at, clock["unit"]) if self.aligned else tick(base + at, step, second)
             self.parts.append(
                 f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 4}" y2="{self.height - 6:.0f}"/>'
             )
+            x = min(x, WIDTH - 4 - width_of(label, SIZE) / 2)
             self.parts.append(f'<text class="tick" x="{x:.1f}" y="{TOP - 10}">{markup(label)}</text>')
             at += step
 
@@ -159,12 +179,12 @@ class _Drawing:
         x = 8.0
         for v, one in enumerate(self.data["variables"]):
             name, kind = one["name"], one["type"] + one["sign"]
-            text = cut(kind if one["name"] == one["type"] else f"{kind} {name}", 180, SIZE)
-            if x + 30 + width_of(text, SIZE) > WIDTH - 180:
+            said = cut(kind if one["name"] == one["type"] else f"{kind} {name}", 180, SIZE)
+            if x + 30 + width_of(said, SIZE) > WIDTH - 180:
                 self.parts.append(f'<text class="soft" x="{x:.1f}" y="18">...</text>')
                 break
-            self.parts.append(mark(v, x + 6, 14) + f'<text x="{x + 16:.1f}" y="18">{markup(text)}</text>')
-            x += 34 + width_of(text, SIZE) * 1.08
+            self.parts.append(mark(v, x + 6, 14) + f'<text x="{x + 16:.1f}" y="18">{markup(said)}</text>')
+            x += 34 + width_of(said, SIZE) * 1.08
 
     def label(self, i: int, before: int | None) -> str:
         if self.by is None:
@@ -176,23 +196,23 @@ class _Drawing:
 
     def match(self, i: int, y: float, named: str) -> None:
         match = self.data["matches"][i]
-        times = [self.at[e] for e in _events(match)]
+        place = {e: self.x(t) for e, t in self.times(i).items()}
         row = [f"<g><title>{markup(self.told(i))}</title>"]
         row.append(f'<text x="8" y="{y + 4:.1f}">{markup(cut(named, GUTTER - 16, SIZE))}</text>')
-        if times:
+        if place:
             row.append(
-                f'<line class="span" x1="{self.x(min(times)):.1f}" x2="{self.x(max(times)):.1f}" '
+                f'<line class="span" x1="{min(place.values()):.1f}" x2="{max(place.values()):.1f}" '
                 f'y1="{y:.1f}" y2="{y:.1f}"/>'
             )
         for v, bound in enumerate(match):
             some = bound if isinstance(bound, list) else [] if bound is None else [bound]
             if isinstance(bound, list) and len(some) > 1:
-                left, right = self.x(self.at[some[0]]), self.x(self.at[some[-1]])
+                left, right = place[some[0]], place[some[-1]]
                 row.append(
                     f'<rect x="{left - 6:.1f}" y="{y - 7:.1f}" width="{right - left + 12:.1f}" height="14" rx="7" '
                     f'fill="{COLOURS[v % len(COLOURS)]}" opacity=".25"/>'
                 )
-            row += [mark(v, self.x(self.at[e]), y) for e in some]
+            row += [mark(v, place[e], y) for e in some]
         self.parts.append("".join([*row, "</g>"]))
 
     def told(self, i: int) -> str:
@@ -221,6 +241,11 @@ def round_step(least: float, second: int | None) -> int:
                 return n * second
     power = 10 ** floor(log10(max(least, 1)))
     return max(1, int(next(m * power for m in (1, 2, 5, 10) if m * power >= least)))
+
+
+def lasted(time: int, unit: TimeUnit) -> str:
+    """A stretch of time on the axis: `90 s`, `2 min`."""
+    return text.window(Window("time", time, unit)) if time else "0"
 
 
 def tick(at: int, step: int, second: int | None) -> str:
