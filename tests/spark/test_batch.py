@@ -217,7 +217,7 @@ def test_only_what_is_needed_leaves_the_files(spark: SparkSession, tmp_path: Any
     made = spark.read.parquet(str(tmp_path / "events"))
     schema = qc.Schema({"id": "int64", "x": "float64"})
     plan = qc.compile("PATTERN SEQ(A a, B b, a.x > 0.5, b.id in (1, 2)) WITHIN 9 ms RETURN b.id AS i", schema)
-    text = explain(plan, made, slices=2)
+    text = explain(plan, made, slices=2, width=400)
     read = next(line for line in text.splitlines() if "ReadSchema" in line)
     assert "payload" not in read
     pushed = next(line for line in text.splitlines() if "PushedFilters" in line)

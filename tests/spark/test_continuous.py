@@ -133,7 +133,9 @@ def test_what_explain_says(quick: SparkSession) -> None:
     df = frame(quick, many(20, 1), SCHEMAS["S"])
 
     def said(source: str, select: str = "COUNT(*)") -> str:
-        text = explain(qc.continuous(f"ISTREAM(SELECT {select} FROM {source})", SCHEMAS), {"S": df}, partitions=5)
+        text = explain(
+            qc.continuous(f"ISTREAM(SELECT {select} FROM {source})", SCHEMAS), {"S": df}, partitions=5, width=0
+        )
         return text[text.index("shared out\n") + 11 : text.index("\n\nspark")].strip()
 
     assert said(KEYED) == "S[Pattern By]: by key: b, 5 partitions"

@@ -3,7 +3,7 @@
 `plan.run(df)` is all that most need. What can be asked for beside it is here:
 
     run(plan, df, partitions=, slices=, split_keys=)    the same with options
-    explain(plan, df)                                   the plan, how Spark shares it out, and Spark's own plan
+    explain(plan, df)                                   the plan, how events are shared out; beside it Spark's own plan
     metrics(result)                                     what a run counted, once it has run
     session(master)                                     a Spark session with settings that suit
     ship(spark)                                         Quercus sent to executors that do not have it

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -11,12 +12,17 @@ from typing import Any
 from attrs import frozen
 from pyspark.sql import DataFrame
 
+from quercus.backends.spark.beside import beside
 from quercus.backends.spark.counters import Counters
 from quercus.cql import Continuous
 from quercus.errors import DataError
 from quercus.plan import Plan
 
+WIDTH = 160  # of the text, where nothing else is asked for
 _KEPT = "_quercus"
+_NUMBER = re.compile(r"(?<=\S)#\d+L?\b")
+_NODE = re.compile(r",? ?\[plan_id=\d+\]|(?<=RDD)\[\d+\]")
+_RUN = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 LABELS = {
     "rows": "rows",
     "pruned": "left out before",
@@ -45,9 +51,9 @@ class Report:
 
 @frozen(eq=False)
 class Shown:
-    """How the answer of a continuous query is made."""
+    """How an answer is made that nothing is counted of: that of a continuous query, or of a stream."""
 
-    query: Continuous
+    plan: Plan | Continuous
     said: tuple[str, ...]
 
 
@@ -56,50 +62,49 @@ def remember(result: DataFrame, report: Report | Shown) -> None:
     setattr(result, _KEPT, report)
 
 
-def _report(result: Any) -> Report:
-    found = getattr(result, _KEPT, None) if isinstance(getattr(result, "__dict__", None), dict) else None
-    if not isinstance(found, Report):
-        raise DataError("give the DataFrame that plan.run(df) returned, not one made from it")
-    return found
+def explain(plan: Plan | Continuous, df: Any, *, analyze: bool = False, width: int = WIDTH, **options: Any) -> str:
+    """The plan and how its events are shared out, and beside it Spark's own plan, in lines of `width` characters.
 
-
-def explain(plan: Plan | Continuous, df: Any, *, analyze: bool = False, **options: Any) -> str:
-    """The plan, how its events are shared out, and Spark's own plan. Of a continuous query: `explain(q, {stream: df})`.
-
-    Looks at the events, but runs nothing else; with `analyze` it does, and what workers counted is there too.
+    Of a continuous query: `explain(q, {stream: df})`. Below `width=100` Spark's plan stands below, in lines as long as
+    they are. Looks at the events, but runs nothing else; with `analyze` it does, and what workers counted is there too.
     """
-    from quercus.backends.spark.backend import run
-
     if isinstance(plan, Continuous):
-        return _explain_continuous(plan, df, **options)
-    result = run(plan, df, **options)
-    report = _report(result)
-    shared = _indented(report.said)
-    physical = _indented(_spark_plan(result).splitlines())
-    ran = f"\n\nrun\n{_ran(result, report)}" if analyze else ""
-    return f"{report.plan.explain()}\n\nshared out\n{shared}{ran}\n\nspark\n{physical}"
+        from quercus.backends.spark.continuous import run as run_continuous
+
+        result = run_continuous(plan, df, **options)
+    else:
+        from quercus.backends.spark.backend import run
+
+        result = run(plan, df, **options)
+    found: Report | Shown = getattr(result, _KEPT)
+    own = [*found.plan.explain().splitlines(), "", "shared out", *_indented(found.said)]
+    if analyze:
+        own += ["", "run", *_indented(_ran(result, _counted(found)))]
+    return beside(own, ["spark", *_indented(_spark_plan(result))], width)
 
 
-def _explain_continuous(query: Continuous, streams: Any, **options: Any) -> str:
-    from quercus.backends.spark.continuous import run
-
-    result = run(query, streams, **options)
-    found = getattr(result, _KEPT)
-    physical = _indented(_spark_plan(result).splitlines())
-    return f"{query.explain()}\n\nshared out\n{_indented(found.said)}\n\nspark\n{physical}"
-
-
-def _indented(lines: Sequence[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines if line.strip())
+def _counted(found: Report | Shown | None) -> Report:
+    """What a run can tell of itself."""
+    if isinstance(found, Report):
+        return found
+    if found is None:
+        raise DataError("give the DataFrame that plan.run(df) returned, not one made from it")
+    if isinstance(found.plan, Continuous):
+        raise DataError("nothing is counted of a continuous query")
+    raise DataError("a stream has no end at which to count: start it, and see its query.lastProgress")
 
 
-def _ran(result: DataFrame, report: Report) -> str:
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line.rstrip()}" for line in lines if line.strip()]
+
+
+def _ran(result: DataFrame, report: Report) -> list[str]:
     """What a run gave, line by line."""
     began = time.perf_counter()
     found = {"rows of the answer": float(result.count()), "seconds in all": time.perf_counter() - began}
     counted = {**report.rows(), **({} if report.counters is None else report.counters.told())}
     told = {LABELS.get(k, k): v for k, v in counted.items()}
-    return "\n".join(f"  {name:<22}{_number(n)}" for name, n in {**found, **told}.items())
+    return [f"{name:<22}{_number(n)}" for name, n in {**found, **told}.items()]
 
 
 def _number(n: float) -> str:
@@ -113,14 +118,19 @@ def metrics(result: DataFrame, *, rows: bool = False) -> dict[str, float]:
     seconds in the engine. A task that Spark runs twice counts twice. With `rows` also the rows of the DataFrame, and
     how many of these no worker had to look at (pruned); Spark counts them now, in two small queries.
     """
-    report = _report(result)
+    report = _counted(getattr(result, "__dict__", {}).get(_KEPT))
     if report.counters is None:
         raise DataError("over Spark Connect nothing is counted: Spark's accumulators are not there")
     return {**(report.rows() if rows else {}), **report.counters.told()}
 
 
-def _spark_plan(df: DataFrame) -> str:
+def _spark_plan(df: DataFrame) -> list[str]:
+    """Spark's plan without the numbers that it gives to columns, nodes and runs: they are others each time."""
     text = StringIO()
     with redirect_stdout(text):  # Spark prints it, and does nothing else with it
         df.explain(mode="formatted")
-    return text.getvalue()
+    lines = [
+        _RUN.sub("<id>", _NODE.sub("", line)) for line in text.getvalue().splitlines() if line != "== Physical Plan =="
+    ]
+    numbers = {n for line in lines if line.startswith(("Output", "Input", "Arguments")) for n in _NUMBER.findall(line)}
+    return [_NUMBER.sub(lambda m: "" if m[0] in numbers else m[0], line) for line in lines]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from quercus.errors import DataError
@@ -21,10 +21,11 @@ _SEARCHED = 2**16
 
 @frozen
 class Grouping:
-    """The columns whose hash tells the group of an event, and the number of groups."""
+    """The columns whose hash tells the group of an event, the number of groups, and the same in words."""
 
     columns: tuple[str, ...]
     count: int
+    said: str = field(eq=False)
 
 
 def counts_events(plan: Plan) -> bool:
@@ -38,7 +39,7 @@ def grouping(plan: Plan, groups: int | None) -> Grouping:
     if groups is not None and (type(groups) is not int or not 1 <= groups <= MOST_GROUPS):
         raise DataError(f"groups={groups!r}: give a whole number from 1 to {MOST_GROUPS}")
     if groups == 1:
-        return Grouping((), 1)
+        return Grouping((), 1, "one group, as asked for: one core runs it")
     columns, why = _key(plan)
     if not columns:
         asked = "" if groups is None else f" instead of {groups}"
@@ -48,8 +49,9 @@ def grouping(plan: Plan, groups: int | None) -> Grouping:
             UserWarning,
             stacklevel=2,
         )
-        return Grouping((), 1)
-    return Grouping(columns, groups or GROUPS)
+        return Grouping((), 1, f"ONE GROUP, ON ONE CORE: {why}")
+    count = groups or GROUPS
+    return Grouping(columns, count, f"by key: {', '.join(columns)}, {count} groups with a state each")
 
 
 def _key(plan: Plan) -> tuple[tuple[str, ...], str]:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from quercus.backends.base import Limits
+from quercus.backends.spark.report import Shown, remember
 from quercus.backends.spark.schemas import check_input, output_schema
 from quercus.backends.spark.stream_columns import GROUP, WATERMARK, Layout, every_group, packed
 from quercus.backends.spark.stream_groups import Grouping, grouping
@@ -59,7 +60,10 @@ def run_stream(
     processor = GroupProcessor(job.to_json())
     begin = every_group(df, shared).groupBy(GROUP)
     answers = rows.groupBy(GROUP).transformWithStateInPandas(processor, ANSWERS, mode, "EventTime", initialState=begin)
-    return answers.mapInArrow(opened, columns)
+    found = answers.mapInArrow(opened, columns)
+    kept = "dropped and counted by Spark" if late == "drop" else f"kept in the column '{LATE}'"
+    remember(found, Shown(plan, (shared.said, f"output mode {mode.lower()}", f"late events are {kept}")))
+    return found
 
 
 def _check_watermark(plan: Plan, df: DataFrame) -> None:
