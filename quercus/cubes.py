@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -244,12 +243,9 @@ class Cube:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """A picture in notebooks, and the text beside it."""
-        from quercus.compiler.render import RenderError, svg_of
+        from quercus.compiler.render import shown
 
-        bundle = {"text/plain": self.explain()}
-        with suppress(RenderError):  # nothing to draw with: the text says the same
-            bundle["image/svg+xml"] = svg_of(self.graph())
-        return bundle
+        return shown(self.explain(), self.graph())
 
     # moving
 

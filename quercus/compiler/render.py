@@ -7,6 +7,7 @@ pygraphviz (the extra `viz`), else `RenderError` says what to install.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -75,6 +76,14 @@ def svg(plan: Plan) -> str:
 
 def svg_of(drawing: Digraph) -> str:
     return drawn(drawing.source, "svg").decode()
+
+
+def shown(text: str, drawing: Digraph) -> dict[str, str]:
+    """What a notebook shows: the text, and a picture if there is something to draw with."""
+    bundle = {"text/plain": text}
+    with suppress(RenderError):  # the text says the same
+        bundle["image/svg+xml"] = svg_of(drawing)
+    return bundle
 
 
 def drawn(source: str, kind_: str) -> bytes:

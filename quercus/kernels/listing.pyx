@@ -24,8 +24,10 @@ ctypedef fused offsets_t:       # how far all events of a match but the first ar
 
 cdef enum:
     DIGIT = 11                  # bits of one pass of a sort, at most
-    COLUMNS = 32                # of one match
     FEW = 24                    # matches that are sorted by comparing
+
+
+include "columns.pxi"
 
 
 cdef struct Scan:               # the matches that one event may stand behind, event after event
@@ -87,8 +89,8 @@ def by_event(
     n = first.shape[0]
     same_length(low.shape[0], high.shape[0])
     same_length(k + 1, len(out))
-    small_columns(columns, n, from_)
-    large_columns(out, rows, to)
+    pointers(columns, n, from_)
+    places(out, rows, to)
     with nogil:
         for x in range(at.shape[0]):
             forward(&s, x, low, high, first)
@@ -226,31 +228,3 @@ cdef inline void by_digit(
         count = <uint32_t> (here[i] >> shift) & mask
         there[counts[count]] = here[i]
         counts[count] += 1
-
-
-cdef int small_columns(list columns, Py_ssize_t n, const int32_t** at) except -1:
-    cdef const int32_t[::1] column
-    cdef int c
-    if not 1 <= len(columns) < COLUMNS:
-        raise ValueError(f"no columns, or more than {COLUMNS - 1}")
-    for c in range(len(columns)):
-        column = columns[c]
-        same_length(n, column.shape[0])
-        at[c] = &column[0] if n else NULL
-    return 0
-
-
-cdef int large_columns(list columns, Py_ssize_t n, int64_t** at) except -1:
-    cdef int64_t[::1] column
-    cdef int c
-    for c in range(len(columns)):
-        column = columns[c]
-        same_length(n, column.shape[0])
-        at[c] = &column[0] if n else NULL
-    return 0
-
-
-cdef inline int same_length(Py_ssize_t a, Py_ssize_t b) except -1:
-    if a != b:
-        raise ValueError(f"arrays of different length: {a} and {b}")
-    return 0

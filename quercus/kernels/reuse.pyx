@@ -20,9 +20,11 @@ ctypedef fused taken_t:
 
 cdef enum:
     DIGIT = 16                  # bits of one pass of a sort, at most
-    COLUMNS = 32                # of one match
     PARTS = 64                  # that are merged at once
     RUN = 16                    # matches of one event that are worth looking for their end
+
+
+include "columns.pxi"
 
 
 @cython.overflowcheck(False)
@@ -203,45 +205,6 @@ def offsets(const int32_t[::1] lo, const int32_t[::1] hi, int64_t[::1] out):
             at += now
 
 
-cdef int pointers(list columns, Py_ssize_t n, const int32_t** at) except -1:
-    """Where columns of n small numbers lie."""
-    cdef const int32_t[::1] column
-    cdef int c
-    if len(columns) > COLUMNS:
-        raise ValueError(f"more than {COLUMNS} columns")
-    for c in range(len(columns)):
-        column = columns[c]
-        same_length(n, column.shape[0])
-        at[c] = &column[0] if n else NULL
-    return 0
-
-
-cdef int large_pointers(list columns, Py_ssize_t n, const int64_t** at) except -1:
-    """Where columns of n large numbers lie."""
-    cdef const int64_t[::1] column
-    cdef int c
-    if len(columns) > COLUMNS:
-        raise ValueError(f"more than {COLUMNS} columns")
-    for c in range(len(columns)):
-        column = columns[c]
-        same_length(n, column.shape[0])
-        at[c] = &column[0] if n else NULL
-    return 0
-
-
-cdef int places(list columns, Py_ssize_t n, int64_t** at) except -1:
-    """Where columns of n large numbers are to be written."""
-    cdef int64_t[::1] column
-    cdef int c
-    if len(columns) > COLUMNS:
-        raise ValueError(f"more than {COLUMNS} columns")
-    for c in range(len(columns)):
-        column = columns[c]
-        same_length(n, column.shape[0])
-        at[c] = &column[0] if n else NULL
-    return 0
-
-
 cdef inline void spread(
     const int k, Py_ssize_t n, const int32_t* lo, const int32_t* hi, int64_t* cursors,
     const int32_t** columns, int64_t** out
@@ -382,7 +345,7 @@ def pack(list columns, int64_t low, int bits, uint64_t[::1] keys):
     cdef uint64_t key
     cdef int64_t start
     cdef const int64_t* from_[COLUMNS]
-    large_pointers(columns, n, from_)
+    pointers(columns, n, from_)
     packs(k, bits)
     with nogil:
         for i in range(n):
@@ -607,7 +570,7 @@ def merge(list parts, list out):
     for part in range(w.parts):
         same_length(w.width, len(parts[part]))
         first[part], last[part] = 0, len(parts[part][0])
-        large_pointers(parts[part], last[part], w.columns[part])
+        pointers(parts[part], last[part], w.columns[part])
     places(out, sum([len(own[0]) for own in parts]), w.out)
     w.order[0] = w.width - 1
     for c in range(1, w.width):
@@ -641,9 +604,3 @@ def kept_before(const int32_t[::1] bound, const place_t[::1] at_, const place_t[
             out[at] = i
             at += column[i] < bound[at_[i]]
     return at
-
-
-cdef inline int same_length(Py_ssize_t a, Py_ssize_t b) except -1:
-    if a != b:
-        raise ValueError(f"arrays of different length: {a} and {b}")
-    return 0
