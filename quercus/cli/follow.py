@@ -13,12 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from quercus.backends.local.continuous.stream import ContinuousStream
 from quercus.backends.local.dialect import Files
 from quercus.backends.local.files import format_of
 from quercus.backends.local.inputs import as_table
@@ -37,6 +36,9 @@ from quercus.errors import DataError
 from quercus.plan import Plan
 from quercus.result import Matches, Tuples
 from quercus.schema import Schema
+
+if TYPE_CHECKING:  # patterns need nothing of it
+    from quercus.backends.local.continuous.stream import ContinuousStream
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 10**6, "ns": 10**9}
 

@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     with Bar(quiet=args.quiet) as bar:
         found: Matches = run_plan(ask.plan, ask.events, limits_of(args), args.threads or 1, progress=bar)
     show(found, args)
+    if not len(found) and not args.count and not ask.plan.query.aggregates:
+        note(args, "quercus: no match; --why says what stopped them")
     return _code(args, len(found))
 
 
