@@ -22,7 +22,7 @@ def told(found: list[tuple[str, Ratio]]) -> str:
     """The missed ones line by line, and how many are met."""
     missed = [(name, r) for name, r in found if not r.met]
     lines = [
-        f"MISSED  {name}: {r.value:,.2f}, asked: at {'most' if r.less else 'least'} {r.asked:,g}" for name, r in missed
+        f"MISSED  {name}: {r.value:,.4g}, asked: at {'most' if r.less else 'least'} {r.asked:,g}" for name, r in missed
     ]
     return "\n".join([*lines, f"{len(found) - len(missed)} of {len(found)} aims met, {len(missed)} missed"])
 

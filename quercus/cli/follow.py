@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -26,13 +26,19 @@ from quercus.backends.local.write import json_line
 from quercus.cli import exits
 from quercus.cli.compiled import compiled, limits_of
 from quercus.cli.events import described, sniffed
+from quercus.cli.queries import is_continuous
 from quercus.cli.schemas import schema_of
+from quercus.cli.streams import named
 from quercus.cli.tail import Tail
 from quercus.cli.terminal import cell, counted, is_terminal
+from quercus.cql import Continuous, continuous
 from quercus.errors import DataError
 from quercus.plan import Plan
-from quercus.result import Matches
+from quercus.result import Matches, Tuples
 from quercus.schema import Schema
+
+if TYPE_CHECKING:  # patterns need nothing of it
+    from quercus.backends.local.continuous.stream import ContinuousStream
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 10**6, "ns": 10**9}
 
@@ -52,27 +58,35 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
 
 
 def follow(args: argparse.Namespace, text: str) -> int:
-    """Watch until the input ends, or Ctrl-C."""
+    """Watch until the input ends, or Ctrl-C. The one stream of a continuous query is NAME=PATH."""
+    stream = None
+    if is_continuous(text):
+        if len(args.events) > 1:
+            raise exits.UsageError("--follow watches one stream: this query runs over several as a whole, without it")
+        stream, [path] = next(iter(named(args.events).items()))
+        args.events = [path]
     if len(args.events) > 1:
         raise exits.UsageError("--follow watches one file, or -")
     if args.query == "-" and args.events == ["-"]:
         raise exits.UsageError("the query and the events cannot both be standard input")
     if args.output is not None:
         raise exits.UsageError("--follow prints to standard output: redirect it")
-    return Follow(args, text).run()
+    return Follow(args, text, stream).run()
 
 
 class Follow:
     """A stream, what feeds it, and what was seen of it."""
 
-    def __init__(self, args: argparse.Namespace, text: str) -> None:
+    def __init__(self, args: argparse.Namespace, text: str, name: str | None) -> None:
         self.args, self.text = args, text
+        self.name = name  # of the stream, in a continuous query
         self.path: str = args.events[0]
         self.events = self.matches = 0
         self.saved = _saved(args.snapshot)
         self.offset: int = self.saved.get("offset", 0)  # how much of the file is in the stream
         self.readable = is_terminal(sys.stdout) and not args.json
-        self.stream: Stream | None = None
+        self.stream: Stream | ContinuousStream | None = None
+        self.schema: Schema | None = None
         self.tail: Tail | None = None
         self.heard = 0.0  # when events came last
         self.clock: int | None = None  # that of the stream, then
@@ -103,7 +117,6 @@ class Follow:
             raise exits.UsageError(f"--follow reads lines, CSV or JSON, not {kind} (Arrow from standard input, though)")
         self.tail = Tail(self.path, self.saved.get("offset", 0))
         header: list[str] | None = self.saved.get("columns")
-        schema: Schema | None = None
         for lines in self.tail:
             if lines is None:
                 yield None
@@ -121,12 +134,12 @@ class Follow:
                 source = Files(
                     name, format=kind, delimiter=files.delimiter, columns=columns, time_format=files.time_format
                 )
-                if schema is None:
+                if self.schema is None:
                     known = self.saved.get("schema")
-                    schema = schema_of(self.args, source) if known is None else Schema.from_dict(known)
-                    self.begin(compiled(self.args, self.text, schema))
+                    self.begin(self.described(source) if known is None else Schema.from_dict(known))
+                assert self.schema is not None
                 try:
-                    yield as_table(source, schema)
+                    yield as_table(source, self.schema)
                 except DataError as e:
                     raise DataError(f"after {self.events:,} events: {str(e).replace(f' in {name!r}', '')}") from None
 
@@ -136,15 +149,24 @@ class Follow:
             for batch in reader:
                 table = pa.Table.from_batches([batch])
                 if self.stream is None:
-                    self.begin(compiled(self.args, self.text, schema_of(self.args, table)))
+                    self.begin(self.described(table))
                 yield table
         except pa.ArrowException as e:
             raise DataError(f"standard input is no Arrow stream: {e}") from None
 
+    def described(self, source: Files | pa.Table) -> Schema:
+        return schema_of(self.args, source, typed=self.name is None)
+
     # ---- matches
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, schema: Schema) -> None:
         limits = limits_of(self.args)
+        self.schema = schema
+        plan: Plan | Continuous
+        if self.name is None:
+            plan = compiled(self.args, self.text, schema)
+        else:
+            plan = continuous(self.text, {self.name: schema})
         if "state" in self.saved:
             self.stream = plan.restore(self.saved["state"], limits=limits)
         else:
@@ -161,15 +183,16 @@ class Follow:
         if table is None and _unread():
             raise BrokenPipeError
         if table is not None:
-            found = stream.push(table)
+            found = stream.push(table) if isinstance(stream, Stream) else stream.push({str(self.name): table})
             self.events += len(table)
             self.heard, self.clock = now, stream.clock
             self.show(found)
         elif self.clock is not None and now - self.heard >= (self.args.idle_advance or float("inf")):
-            passed = int((now - self.heard) * PER_SECOND[stream.schema.time_unit])
+            assert self.schema is not None
+            passed = int((now - self.heard) * PER_SECOND[self.schema.time_unit])
             self.show(stream.advance(self.clock + passed))
 
-    def show(self, found: Matches) -> None:
+    def show(self, found: Matches | Tuples) -> None:
         if not len(found):
             return
         rows = found.to_arrow().to_pylist()
@@ -183,13 +206,14 @@ class Follow:
 
     def summary(self, dropped: int) -> None:
         late = f", {counted(dropped, 'event')} dropped as late" if dropped else ""
-        print(f"{counted(self.matches, 'match', 'matches')} in {counted(self.events, 'event')}{late}", file=sys.stderr)
+        found = counted(self.matches, "match", "matches") if self.name is None else counted(self.matches, "tuple")
+        print(f"{found} in {counted(self.events, 'event')}{late}", file=sys.stderr)
 
     def save(self) -> None:
         """The state of the stream and how far the file was read, to go on from there."""
-        if self.args.snapshot is None or self.stream is None:
+        if self.args.snapshot is None or self.stream is None or self.schema is None:
             return
-        facts = {"offset": self.offset, "columns": self.saved.get("columns"), "schema": self.stream.schema.to_dict()}
+        facts = {"offset": self.offset, "columns": self.saved.get("columns"), "schema": self.schema.to_dict()}
         head = json.dumps({"quercus_follow": 1, **facts})
         path = Path(self.args.snapshot)
         part = path.with_name(f".{path.name}.part")

@@ -6,7 +6,7 @@
   tail -f log.jsonl | quercus run query.txt - --follow
 
 On a terminal the first matches are shown as a table. In a pipe, and with --json, all of them are written as JSON Lines.
-A continuous query (ISTREAM, ...) takes its streams as NAME=PATH.
+A continuous query (ISTREAM, ...) takes its streams as NAME=PATH; with --follow one of them, NAME=- for standard input.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def run(args: argparse.Namespace) -> int:
         raise exits.UsageError("--limit is a number from 0 up")
     if args.threads is not None and args.threads < 1:
         raise exits.UsageError("--threads is a number from 1 up")
-    if is_continuous(text):
-        return _code(args, run_streams(args, text))
     if args.follow:
         return follow(args, text)
+    if is_continuous(text):
+        return _code(args, run_streams(args, text))
     ask = asked(args, text)
     if args.fail_on_match and ask.plan.query.aggregates:
         raise exits.UsageError("--fail-on-match is about matches, and AGG gives totals")
@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     with Bar(quiet=args.quiet) as bar:
         found: Matches = run_plan(ask.plan, ask.events, limits_of(args), args.threads or 1, progress=bar)
     show(found, args)
+    if not len(found) and not args.count and not ask.plan.query.aggregates:
+        note(args, "quercus: no match; --why says what stopped them")
     return _code(args, len(found))
 
 

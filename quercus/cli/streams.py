@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from quercus.backends.local.dialect import Files
 from quercus.cli.answers import show, stream
@@ -15,14 +16,19 @@ from quercus.cli.terminal import counted
 from quercus.cql import Continuous, continuous
 
 
-def streams_of(args: argparse.Namespace) -> dict[str, Files]:
+def named(events: Sequence[str]) -> dict[str, list[str]]:
+    """The paths of each stream."""
     found: dict[str, list[str]] = {}
-    for given in args.events:
+    for given in events:
         name, equals, path = given.partition("=")
         if not equals or not path or not name.isidentifier():
             raise UsageError(f"a continuous query reads streams by name: write NAME=PATH, not '{given}'")
         found.setdefault(name, []).append(path)
-    return {name: described(args, paths, args.format) for name, paths in found.items()}
+    return found
+
+
+def streams_of(args: argparse.Namespace) -> dict[str, Files]:
+    return {name: described(args, paths, args.format) for name, paths in named(args.events).items()}
 
 
 def compiled_streams(args: argparse.Namespace, text: str) -> tuple[Continuous, dict[str, Files]]:
@@ -32,8 +38,6 @@ def compiled_streams(args: argparse.Namespace, text: str) -> tuple[Continuous, d
 
 def run_streams(args: argparse.Namespace, text: str) -> int:
     """Run a continuous query; the number of its tuples."""
-    if getattr(args, "follow", False):
-        raise UsageError("--follow is for patterns: continuous queries run over whole streams here")
     query, streams = compiled_streams(args, text)
     found = query.run(streams, limits=limits_of(args), threads=args.threads)
     if args.output == "-":

@@ -184,3 +184,42 @@ def test_nobody_reads_any_more(tmp_path: Path, follow: tuple[str, ...]) -> None:
     assert process.wait(timeout=60) == exits.PIPE
     assert b"Traceback" not in err
     assert b"Exception ignored" not in err
+
+
+ROOMS = """ISTREAM(SELECT FIRST(who) AS who, LAST(Timestamp) - FIRST(Timestamp) AS took
+FROM At[Pattern By (place = 'Lab'; who = FIRST(who) AND place = 'Home'; who <> FIRST(who) OR place <> 'Lab'; FALSE)])"""
+
+
+def test_a_continuous_query_is_followed(following: type[Following]) -> None:
+    live = following(ROOMS, "At=-", "--time", "ts")
+    live.tell("ts,who,place\n1,Ann,Lab\n4,Tom,Cafe\n9,Ann,Home\n")
+    live.tell("12,Tom,Lab\n")  # the clock went on: what was at 9 is certain
+    assert live.line() == {"ts": 9, "who": "Ann", "took": 8}
+    live.tell("15,Tom,Home\n")
+    assert live.process.stdin is not None
+    live.process.stdin.close()
+    live.process.stdin = None
+    assert live.line() == {"ts": 15, "who": "Tom", "took": 3}
+    code, out, err = live.stop(None)
+    assert (code, out) == (exits.OK, b"")
+    assert b"2 tuples in 5 events" in err
+
+
+def test_a_continuous_query_goes_on_from_a_snapshot(following: type[Following], tmp_path: Path) -> None:
+    events, state = tmp_path / "at.csv", tmp_path / "state"
+    events.write_text("ts,who,place\n1,Ann,Lab\n4,Tom,Lab\n5,Tom,Home\n6,Tom,Cafe\n")
+    live = following(ROOMS, f"At={events}", "--time", "ts", "--snapshot", str(state))
+    assert live.line() == {"ts": 5, "who": "Tom", "took": 1}
+    live.stop(signal.SIGINT)
+    with events.open("a") as more:
+        more.write("9,Ann,Home\n10,Ann,Cafe\n")
+    again = following(ROOMS, f"At={events}", "--time", "ts", "--snapshot", str(state))
+    assert again.line() == {"ts": 9, "who": "Ann", "took": 8}
+    again.stop(signal.SIGINT)
+
+
+def test_one_stream_is_followed() -> None:
+    done = quercus("run", ROOMS, "At=a.csv", "Other=b.csv", "--follow")
+    assert done.returncode == exits.USAGE
+    assert b"watches one stream" in done.stderr
+    assert b"NAME=PATH" in quercus("run", ROOMS, "a.csv", "--follow").stderr

@@ -267,3 +267,12 @@ def test_the_document_has_all_exit_codes_and_commands() -> None:
 def test_why_not(run: Run, events: Path) -> None:
     code, out, _ = run("run", QUERY.replace("5", "1"), events, "--why")
     assert (code, bool(out)) == ((exits.OK, True) if hasattr(qc.Plan, "why") else (exits.USAGE, False))
+
+
+def test_where_nothing_is_found_it_says_how_to_learn_why(run: Run, events: Path) -> None:
+    query = "PATTERN SEQ(Nothing a, Operate o) WITHIN 5"
+    code, out, err = run("run", query, events)
+    assert (code, out) == (exits.OK, "")
+    assert "no match; --why says" in err
+    assert run("run", query, events, "--quiet") == (exits.OK, "", "")
+    assert "no match" not in run("run", query, events, "--count")[2]
