@@ -1,26 +1,26 @@
-"""The time of an event as a number that Spark can compare: an integer as it is, a moment in microseconds."""
+"""The time of an event as a number that Spark can compare: an integer as it is, a moment in microseconds.
+
+In the words of Spark SQL: a function of PySpark is a dozen calls into the JVM, an expression of any length is one.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from quercus.backends.spark.pushdown import MICROSECONDS, column
+from quercus.backends.spark.pushdown import MICROSECONDS, quoted
 from quercus.plan import Plan
 
 
-def clock(plan: Plan, given: st.StructType) -> Column:
+def clock(plan: Plan, given: st.StructType) -> str:
     """The time column as a number."""
-    name = plan.schema.time
-    kind = given[name].dataType
+    kind, own = given[plan.schema.time].dataType, quoted(plan.schema.time)
     if isinstance(kind, st.DateType):
-        return f.unix_date(column(name)).cast("long") * f.lit(86_400_000_000)
+        return f"CAST(unix_date({own}) AS BIGINT) * 86400000000"
     if isinstance(kind, st.TimestampType):
-        return f.unix_micros(column(name))
+        return f"unix_micros({own})"
     if isinstance(kind, st.TimestampNTZType):
-        return f.timestamp_diff("MICROSECOND", f.lit("1970-01-01").cast("timestamp_ntz"), column(name))
-    return column(name).cast("long")
+        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {own})"
+    return f"CAST({own} AS BIGINT)"
 
 
 def length(plan: Plan, given: st.StructType) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 from attrs import asdict, evolve, frozen
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from quercus.backends.base import Limits
@@ -25,6 +25,7 @@ from quercus.backends.spark import survey
 from quercus.backends.spark.batch import job_of, plainly_named, run_batch, totals_of
 from quercus.backends.spark.clock import clock, length
 from quercus.backends.spark.counters import Counters, counters_for
+from quercus.backends.spark.jobs import Travelling, fields_of, table_of
 from quercus.backends.spark.keyed import Key, key_of
 from quercus.backends.spark.packed import BODY, bodies, opened, packed
 from quercus.backends.spark.planning import is_open
@@ -71,7 +72,7 @@ class CubeFrames(Mapping[str, DataFrame]):
 
 
 @frozen
-class CubeJob:
+class CubeJob(Travelling):
     """What a worker needs to know: the cube by its queries, and of each query a job."""
 
     queries: dict[str, str]  # those that are listed
@@ -80,9 +81,6 @@ class CubeJob:
     stats: str | None
     names: tuple[str, ...]  # of all queries of the pass, by number
     jobs: dict[str, str]
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=False)
 
 
 def run_cube(
@@ -181,7 +179,7 @@ def _common_key(plans: Mapping[str, Plan], df: DataFrame) -> Key | str:
     return first
 
 
-def _slices(plans: Mapping[str, Plan], df: DataFrame, events: DataFrame, at: Column, options: Options) -> Slices:
+def _slices(plans: Mapping[str, Plan], df: DataFrame, events: DataFrame, at: str, options: Options) -> Slices:
     back = max(length(plan, df.schema) for plan in plans.values())
     ahead = back if any(halo_of(plan, df.schema).ahead for plan in plans.values()) else 0
     halo = Slices((), back=back, ahead=ahead)
@@ -214,8 +212,7 @@ class MadeCube:
 @lru_cache(maxsize=4)
 def made_cube(text: str, cube: Callable[..., Any]) -> MadeCube:
     """Read a job."""
-    data = json.loads(text)
-    job = CubeJob(**{**data, "names": tuple(data["names"])})
+    job = CubeJob(**fields_of(text))
     stats = None if job.stats is None else Stats.from_json(job.stats)
     schema = Schema.from_dict(job.schema)
     listed = cube(job.queries, schema, share=job.share, stats=stats) if job.queries else None
@@ -227,11 +224,10 @@ def run_cube_task(
 ) -> Iterator[pa.RecordBatch]:
     """The own matches of all queries over a partition's events."""
     m = made_cube(text, cube)
-    taken = list(batches)
-    if not any(b.num_rows for b in taken):
-        return
     first = next(iter(m.made.values()))
-    table = pa.Table.from_batches(taken).rename_columns(first.job.columns)
+    table = table_of(batches, first.job.columns)
+    if table is None:
+        return
     for place, part in by_place(table):
         began = time.perf_counter()
         own = first.job.ranges.get(str(place))

@@ -26,7 +26,11 @@ CODE = "quercus_type"  # the column that has them
 
 def column(name: str) -> Column:
     """A column by its exact name, whatever is in it."""
-    return f.col("`" + name.replace("`", "``") + "`")
+    return f.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def types_read(plan: Plan) -> list[str]:
@@ -41,8 +45,8 @@ def pruned(plan: Plan, df: DataFrame, *more: Column) -> DataFrame:
     if not counts_events(plan):
         df = df.where(_useful(plan, df.schema, names))
     for key in plan.tree.partition_by:
-        df = df.where(column(named(plan, key)).isNotNull())
-    kept = [column(n) for n in columns_of(plan) if n != plan.schema.type]
+        df = df.where(f"{quoted(named(plan, key))} IS NOT NULL")
+    kept = [quoted(n) for n in columns_of(plan) if n != plan.schema.type]
     return df.select(*kept, _coded(plan, names), *more)
 
 
@@ -52,7 +56,7 @@ def pruned_for(plans: tuple[Plan, ...], df: DataFrame) -> DataFrame:
     given, one = df.schema, plans[0]
     df = df.where(reduce(Column.__or__, (_useful(plan, given, types_read(plan)) for plan in plans)))
     kept = dict.fromkeys(n for plan in plans for n in columns_of(plan) if n != plan.schema.type)
-    return df.select(*map(column, kept), _coded(one, names))
+    return df.select(*map(quoted, kept), _coded(one, names))
 
 
 def types_of(plans: Mapping[str, Plan]) -> list[str] | None:
@@ -72,10 +76,10 @@ def _coded(plan: Plan, names: list[str]) -> Column:
     if len(names) > MOST_CODES:
         return own
     text = own.cast("string")
-    code = f.lit(None).cast("tinyint")
-    for i in range(len(names) - 1, -1, -1):
-        code = f.when(text == f.lit(names[i]), f.lit(i).cast("tinyint")).otherwise(code)
-    return code.alias(CODE)
+    code = f.when(text == names[0], 0) if names else f.lit(None)
+    for i, name in enumerate(names[1:], 1):
+        code = code.when(text == name, i)
+    return code.cast("tinyint").alias(CODE)
 
 
 def _useful(plan: Plan, given: st.StructType, names: list[str]) -> Column:

@@ -97,8 +97,7 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
             count = partitions_for(known.times.events, parallelism(df))
     said = [f"by key: {key.said}, {count} partition{'s' if count > 1 else ''}", *told]
     if not hot:
-        parted = events.repartition(count, *columns).drop(*(f"{MADE}{i}" for i in range(len(more))))
-        return Shared(best, events, parted, tuple(said), {}, {})
+        return Shared(best, events, _without(more, events.repartition(count, *columns)), tuple(said), {}, {})
     place: Column = f.array(f.pmod(f.hash(*columns), f.lit(count)))
     ranges: dict[str, Range] = {}
     base = count
@@ -112,7 +111,12 @@ def _by_key(plan: Plan, df: DataFrame, key: Key, options: Options) -> Shared:
         said.append(f"key {', '.join(map(str, values))} has very many events: {slices.count} slices of time of its own")
         base += slices.count
     placed = events.withColumn(PLACE, f.explode(place)).repartitionById(base, f.col(PLACE))
-    return Shared(best, events, placed.drop(*(f"{MADE}{i}" for i in range(len(more)))), tuple(said), ranges, {})
+    return Shared(best, events, _without(more, placed), tuple(said), ranges, {})
+
+
+def _without(more: tuple[Column, ...], events: DataFrame) -> DataFrame:
+    """Workers need no columns that were made for the way."""
+    return events.drop(*(f"{MADE}{i}" for i in range(len(more)))) if more else events
 
 
 def partitions_for(events: int, cores: int) -> int:
@@ -196,7 +200,7 @@ def _timed_slices(plan: Plan, df: DataFrame, times: survey.Times | None, options
 
 
 def _counted_slices(
-    plan: Plan, df: DataFrame, events: DataFrame, at: Column, times: survey.Times | None, options: Options
+    plan: Plan, df: DataFrame, events: DataFrame, at: str, times: survey.Times | None, options: Options
 ) -> Slices | None:
     if times is not None:
         if not times.quantiles or max(map(abs, (times.quantiles[0], times.quantiles[-1]))) > FAR:
@@ -210,7 +214,7 @@ def _counted_slices(
         most = options.slices or len(cells) + 1
     if most < 2 or not cells:
         return None
-    sizes = survey.sizes(events, slice_of(at, cells), len(cells) + 1)  # exact, and so of these very events
+    sizes = survey.sizes(events, f.expr(slice_of(at, cells)), len(cells) + 1)  # exact, and so of these very events
     return of_cells(cells, sizes, most, plan.tree.window.size)
 
 

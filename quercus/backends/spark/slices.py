@@ -36,16 +36,20 @@ class Slices:
         """The times of a slice: from, and up to."""
         return (self.borders[i - 1] if i else None, self.borders[i] if i < len(self.borders) else None)
 
-    def needing(self, at: Column, base: int = 0) -> Column:
-        """The slices that need an event, as an array; they are numbered from `base`. Without a time: the first."""
+    def needing(self, at: str, base: int = 0) -> Column:
+        """The slices that need an event, as an array; they are numbered from `base`. Without a time: the first.
+
+        `at` is its time in the words of Spark SQL.
+        """
         if self.cells is not None:
-            cell = slice_of(at, self.cells.borders) + f.lit(1)
-            low, high = (f.element_at(f.array(*map(f.lit, k)), cell) for k in (self.cells.lows, self.cells.highs))
+            cell = slice_of(at, self.cells.borders)
+            low, high = (
+                f"element_at(array({', '.join(map(str, k))}), {cell} + 1)" for k in (self.cells.lows, self.cells.highs)
+            )
         else:
-            low = slice_of(at - f.lit(self.ahead) if self.ahead else at, self.borders)
-            high = slice_of(at + f.lit(self.back) if self.back else at, self.borders)
-        first, last = (low + f.lit(base), high + f.lit(base)) if base else (low, high)
-        return f.when(at.isNull(), f.array(f.lit(base))).otherwise(f.sequence(first, last))
+            low = slice_of(f"({at}) - {self.ahead}" if self.ahead else at, self.borders)
+            high = slice_of(f"({at}) + {self.back}" if self.back else at, self.borders)
+        return f.expr(f"CASE WHEN ({at}) IS NULL THEN array({base}) ELSE sequence({low} + {base}, {high} + {base}) END")
 
 
 @frozen
@@ -125,13 +129,18 @@ def of_cells(borders: Sequence[int], sizes: Sequence[int], count: int, events: i
     return Slices(tuple(borders[b - 1] for b in begins[1:]), cells=cells)
 
 
-def slice_of(at: Column, borders: Sequence[int]) -> Column:
-    """The number of the slice that a time lies in: a search by halves, as one expression."""
+def slice_of(at: str, borders: Sequence[int]) -> str:
+    """The number of the slice that a time lies in: a search by halves, as one expression of Spark SQL.
 
-    def between(low: int, high: int) -> Column:
+    >>> slice_of("ts", (10, 20))
+    'CASE WHEN ts < 20 THEN CASE WHEN ts < 10 THEN 0 ELSE 1 END ELSE 2 END'
+    """
+
+    def between(low: int, high: int) -> str:
         if low == high:
-            return f.lit(low)
+            return str(low)
         middle = (low + high) // 2
-        return f.when(at < f.lit(borders[middle]), between(low, middle)).otherwise(between(middle + 1, high))
+        first, second = between(low, middle), between(middle + 1, high)
+        return f"CASE WHEN {at} < {borders[middle]} THEN {first} ELSE {second} END"
 
     return between(0, len(borders))

@@ -27,10 +27,11 @@ class Times:
         return self.quantiles[-1] - self.quantiles[0] if self.quantiles else 0
 
 
-def times(df: DataFrame, at: Column, types: tuple[Column, ...] = ()) -> Times:
+def times(df: DataFrame, at: str, types: tuple[Column, ...] = ()) -> Times:
     """Counts all events, and those for which each of `types` is true; their first and last time is exact, the quantiles
     are those of a sample."""
-    some = df.select(at.alias("at"), f.when(f.rand(7) < f.lit(SAMPLED), at).alias("some"), *_named(types))
+    sampled = f.expr(f"CASE WHEN rand(7) < {SAMPLED} THEN {at} END")
+    some = df.select(f.expr(at).alias("at"), sampled.alias("some"), *_named(types))
     parts = [i / POINTS for i in range(1, POINTS)]
     quantiles = f.percentile_approx("some", parts, f.lit(10 * POINTS))
     row = some.agg(*_counted("at"), quantiles, *(f.count_if(f"t{i}") for i in range(len(types)))).head()
@@ -65,10 +66,10 @@ class Keys:
     most: tuple[tuple[tuple[Any, ...], int], ...]
 
 
-def keys(df: DataFrame, key: tuple[Column, ...], at: Column, types: tuple[Column, ...], much: float) -> Keys:
+def keys(df: DataFrame, key: tuple[Column, ...], at: str, types: tuple[Column, ...], much: float) -> Keys:
     """Keys, from a sample of the events, with more than this part of them; all events are counted."""
     some = (f.rand(7) < f.lit(SAMPLED)).alias("some")
-    marked = df.select(some, at.alias("at"), *_named(types), *(k.alias(f"all{i}") for i, k in enumerate(key)))
+    marked = df.select(some, f.expr(at).alias("at"), *_named(types), *(k.alias(f"all{i}") for i, k in enumerate(key)))
     own = [f.when(f.col("some"), f.col(f"all{i}")).alias(f"k{i}") for i in range(len(key))]
     names = ["n", "untimed", "low", "high", *(f"t{i}" for i in range(len(types)))]
     made = [*_counted("at"), *(f.count_if(f"t{i}") for i in range(len(types)))]

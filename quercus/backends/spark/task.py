@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -24,6 +24,7 @@ from quercus.backends.local.outputs import Answer, projected
 from quercus.backends.local.run import run_plan
 from quercus.backends.local.values import combined
 from quercus.backends.spark.anchor import OWN, anchored
+from quercus.backends.spark.jobs import Travelling, fields_of, same_as_next, table_of
 from quercus.backends.spark.packed import ROWS, unpacked
 from quercus.backends.spark.parts import parts_of
 from quercus.errors import DataError
@@ -35,7 +36,7 @@ Range = tuple[int | None, int | None]
 
 
 @frozen
-class Job:
+class Job(Travelling):
     """What a worker needs to know. `ranges`: of each slice, by its number, the times that are its own."""
 
     plan: str
@@ -49,9 +50,6 @@ class Job:
     apart: tuple[str, ...]  # the columns that tell events apart whose order matters: of no two may all be the same
     refined: bool  # whether a worker may plan again for the events that it gets
     output: str  # the columns of the answer, packed
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
 
 
 @frozen(eq=False)
@@ -69,10 +67,9 @@ class Made:
 @lru_cache(maxsize=16)
 def made(text: str) -> Made:
     """Read a job."""
-    data = json.loads(text)
+    data = fields_of(text)
     ranges = {k: (v[0], v[1]) for k, v in data["ranges"].items()}
-    lists = {k: v if v is None else tuple(v) for k, v in data.items() if k in ("columns", "names", "apart")}
-    job = Job(**{**data, **lists, "ranges": ranges})
+    job = Job(**{**data, "ranges": ranges})
     plan = Plan.from_json(job.plan)
     whole = parts_of(plan) if job.totals else plan
     own = anchored(whole) if ranges else None
@@ -91,10 +88,9 @@ def run_task(
 ) -> Iterator[pa.RecordBatch]:
     """All matches of a partition's own events; `count` is told what was done."""
     m = made(text)
-    taken = list(batches)
-    if not any(b.num_rows for b in taken):
+    table = table_of(batches, m.job.columns)
+    if table is None:
         return
-    table = pa.Table.from_batches(taken).rename_columns(m.job.columns)
     for place, part in by_place(table):
         began = time.perf_counter()
         if m.job.expected.get(str(place), part.num_rows) != part.num_rows:
@@ -210,8 +206,7 @@ def _check_ties(m: Made, table: pa.Table) -> None:
         table, at = table.take(pa.array(np.argsort(at, kind="stable"))), np.sort(at)
     same = at[1:] == at[:-1]
     if schema.order is not None:  # by which events are sorted already
-        order = combined(table.column(schema.order))
-        same &= pc.equal(order[1:], order[:-1]).to_numpy(zero_copy_only=False)
+        same &= same_as_next(table.column(schema.order))
     if not same.any():
         return
     some = table.select(m.job.apart).filter(pa.array(np.append(same, False) | np.insert(same, 0, False)))

@@ -21,11 +21,11 @@ CELL = "quercus_cell"
 
 def with_positions(stream: Stream, *, cells: int | None = None) -> DataFrame:
     """The tuples with `pos`, their position, and `end`, that of the first tuple of a later time."""
-    df, at = stream.df, f.col("t")
+    df, at = stream.df, "t"
     times = survey.times(df, at)
     most = cells or min(CELLS, max(times.events * 8 // MANY, 1))
     borders = by_quantiles(times.quantiles, most) if times.quantiles and most > 1 else ()
-    cell = slice_of(at, borders)
+    cell = f.expr(slice_of(at, borders))
     sizes = survey.sizes(df, cell, len(borders) + 1)[:-1] if borders else ()
     begins = f.array(*(f.lit(n).cast("bigint") for n in (0, *accumulate(sizes))))
     one = Window.partitionBy(CELL)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import asdict, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -21,6 +21,7 @@ from quercus.backends.local.continuous.relations import Closed, of_ends, of_wind
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.values import combined
 from quercus.backends.local.windows import closed_windows
+from quercus.backends.spark.jobs import Travelling, fields_of, same_as_next, table_of
 from quercus.backends.spark.packed import ROWS, unpacked
 from quercus.cql import continuous
 from quercus.errors import DataError
@@ -32,7 +33,7 @@ Index = NDArray[np.int64]
 
 
 @frozen
-class Job:
+class Job(Travelling):
     """What a worker needs to know."""
 
     text: str  # of the query
@@ -47,9 +48,6 @@ class Job:
     counted: tuple[str, ...]
     limits: str
     output: str  # the columns of the answer, packed
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
 
 
 @frozen(eq=False)
@@ -67,8 +65,7 @@ class Made:
 @lru_cache(maxsize=16)
 def made(text: str) -> Made:
     """Read a job."""
-    data: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(text).items()}
-    job = Job(**data)
+    job = Job(**fields_of(text))
     schemas = {n: Schema.from_dict(d) for n, d in json.loads(job.schemas).items()}
     whole = continuous(job.text, schemas).query
     query = [*(q for _, q in whole.named), whole.query][job.place[0]]
@@ -82,10 +79,10 @@ def made(text: str) -> Made:
 def run_windows(text: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The windows that the tuples of a partition open and close."""
     m = made(text)
-    taken = list(batches)
-    if not any(b.num_rows for b in taken):
+    sent = table_of(batches, m.job.columns)
+    if sent is None:
         return
-    table = in_order(m, pa.Table.from_batches(taken).rename_columns(m.job.columns))
+    table = in_order(m, sent)
     events = tuples_of(m, table)
     assert isinstance(m.source.window, w.PatternWindow)
     closed = closed_windows(m.source.window, events, m.limits)
@@ -100,9 +97,7 @@ def in_order(m: Made, table: pa.Table) -> pa.Table:
     if len(table) > 1:
         same: Any = np.ones(len(table) - 1, bool)
         for n in [*place, *keys]:
-            own = combined(table.column(n))
-            equal = pc.equal(own[1:], own[:-1]).fill_null(False).to_numpy(zero_copy_only=False)
-            same &= equal
+            same &= same_as_next(table.column(n))
         if same.any():
             raise DataError(f"{m.job.untold} (time {table.column('t')[int(same.argmax())].as_py()})")
     return table
