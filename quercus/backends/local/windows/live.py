@@ -307,8 +307,13 @@ class _Tuples(Columns):
     def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
         """Only windows make keys known: a tuple whose key is not known touches none."""
         homes = np.full(len(at), -1, np.int64)
-        homes[starts] = self.codes(tuple(k.first for k in keys), keys, at[starts])
         if not keys:
+            homes[starts] = 0
             return np.zeros(len(at), np.int64), homes
-        table = self.keys.table(keys)
-        return table.find(self._parts(tuple(k.here for k in keys)), self.events.input_rows(at)), homes
+        here, home = tuple(k.here for k in keys), tuple(k.first for k in keys)
+        table, rows = self.keys.table(keys), self.events.input_rows(at)
+        if here == home:
+            codes = table.find_or_add(self._parts(here), rows, starts.view(np.uint8))
+            return codes, np.where(starts, codes, -1)
+        homes[starts] = self.codes(home, keys, at[starts])
+        return table.find(self._parts(here), rows), homes
