@@ -21,8 +21,8 @@ cdef extern from "hashes.h":
     uint64_t hash_mix(uint64_t a, uint64_t b) noexcept nogil
     bint same_bytes(const uint8_t* one, const uint8_t* other, int64_t size) noexcept nogil
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+cdef extern from "prefetch.h":
+    void prefetch(const void* at) noexcept nogil
 
 cdef enum:
     BLOCK = 64

@@ -14,8 +14,8 @@ from quercus.kernels._typedefs cimport int32_t, int64_t, uint8_t, uint32_t
 from quercus.kernels.memory cimport give, take
 from quercus.kernels.memory import empty
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+cdef extern from "prefetch.h":
+    void prefetch(const void* at) noexcept nogil
 
 cdef enum:
     AHEAD = 16                  # rows that are on their way while one is read

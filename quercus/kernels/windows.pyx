@@ -27,8 +27,8 @@ cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
 
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+cdef extern from "prefetch.h":
+    void prefetch(const void* at) noexcept nogil
 
 
 DEF STACK = 48
