@@ -1,4 +1,4 @@
-"""The rows of tuples that are kept: numbers and strings in a kernel, row by row; tables with anything else as they came."""
+"""The rows of tuples that are kept: numbers and strings row by row in a kernel, anything else as it came."""
 
 from __future__ import annotations
 
