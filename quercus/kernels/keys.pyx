@@ -21,8 +21,8 @@ cdef extern from "hashes.h":
     uint64_t hash_mix(uint64_t a, uint64_t b) noexcept nogil
     bint same_bytes(const uint8_t* one, const uint8_t* other, int64_t size) noexcept nogil
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+cdef extern from "prefetch.h":
+    void prefetch(const void* at) noexcept nogil
 
 cdef enum:
     BLOCK = 64
@@ -113,21 +113,36 @@ cdef class Table:
 
     def codes(self, parts, const int64_t[::1] rows):
         """The numbers of the keys at some rows; new keys get one. MISSING where a part is null."""
-        return self._codes(parts, rows, True)
+        return self._codes(parts, rows, True, None)
 
     def find(self, parts, const int64_t[::1] rows):
         """The same; UNKNOWN where the key was not seen: it stays so."""
-        return self._codes(parts, rows, False)
+        return self._codes(parts, rows, False, None)
 
-    cdef _codes(self, parts, const int64_t[::1] rows, bint learn):
+    def find_or_add(self, parts, const int64_t[::1] rows, const uint8_t[::1] new):
+        """The same, row by row; a key that was not seen gets a number where `new` is 1.
+
+        >>> import numpy as np
+        >>> table = Table(1, 7)
+        >>> table.find_or_add([(np.array([5, 5, 5]), None)], np.array([0, 1, 2]), np.array([0, 1, 0], np.uint8)).tolist()
+        [-2, 0, 0]
+        """
+        if new.shape[0] != rows.shape[0]:
+            raise ValueError("rows that differ in number")
+        return self._codes(parts, rows, True, new)
+
+    cdef _codes(self, parts, const int64_t[::1] rows, bint learn, const uint8_t[::1] new):
         cdef Py_ssize_t n = rows.shape[0], begin = 0, size
         cdef int status = 0
         cdef int64_t before = self.used
+        cdef const uint8_t* which = NULL
         found = empty(n)
         cdef int64_t[::1] out = found
         if n == 0:
             return found
         self._load(parts, rows)
+        if new is not None:
+            which = &new[0]
         try:
             with nogil:
                 while begin < n and not status:
@@ -137,7 +152,7 @@ cdef class Table:
                     if learn and not status and self.n + BLOCK > self.cap:
                         status = self._widen()
                     if not status:
-                        status = self._block(&rows[begin], &out[begin], size, learn)
+                        status = self._block(&rows[begin], &out[begin], size, learn, which + begin if which != NULL else NULL)
                     begin += size
         finally:
             self._held.clear()
@@ -149,7 +164,7 @@ cdef class Table:
 
     cdef uint64_t _enough(self, int64_t new, Py_ssize_t seen, Py_ssize_t n) noexcept nogil:
         """Slots for what is to come, if new keys go on as they came."""
-        cdef uint64_t slots = 4 * (self.mask + 1)
+        cdef uint64_t slots = 2 * (self.mask + 1)
         cdef double more = <double> new / <double> max(seen, 1) * <double> (n - seen)
         while seen >= 256 and 2 * slots < 3 * (<double> self.used + more) and slots < <uint64_t> 1 << 40:
             slots *= 2
@@ -208,7 +223,9 @@ cdef class Table:
 
     # a block of rows
 
-    cdef int _block(self, const int64_t* rows, int64_t* out, Py_ssize_t n, bint learn) noexcept nogil:
+    cdef int _block(
+        self, const int64_t* rows, int64_t* out, Py_ssize_t n, bint learn, const uint8_t* new
+    ) noexcept nogil:
         cdef uint64_t hashes[BLOCK]
         cdef Py_ssize_t i
         cdef Slot* slot
@@ -226,7 +243,7 @@ cdef class Table:
                     prefetch(self.arena + slot.word)
         for i in range(n):
             if out[i] == 0:
-                r = self._find(rows[i], hashes[i], learn, &out[i])
+                r = self._find(rows[i], hashes[i], learn and (new == NULL or new[i]), &out[i])
                 if r:
                     return r
         return 0

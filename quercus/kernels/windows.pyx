@@ -14,7 +14,8 @@ enlarges all of them at once: what they took in and how often they went on is ke
 from libc.math cimport ceil, fabs, floor, fmod
 from libc.math cimport round as round_away
 from libc.stdint cimport INT64_MAX
-from libc.stdlib cimport abort, calloc, free, realloc
+from libc.stdlib cimport abort, calloc, free
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -26,13 +27,14 @@ cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
 
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+cdef extern from "prefetch.h":
+    void prefetch(const void* at) noexcept nogil
 
 
 DEF STACK = 48
 DEF AHEAD = 12      # steps for which memory is fetched beforehand
 DEF RANGE = 4096    # tuples that one looks at before the next one does
+DEF MOST = 2147483646   # windows that are open, or tuples that they hold
 
 # What a run answers when it cannot go on.
 OK, STOPPED, TOO_MANY, TOO_LONG, NO_MEMORY, TOO_MUCH_STATE = 0, -1, -2, -3, -5, -6
@@ -47,6 +49,7 @@ cdef enum:                  # of a tuple: what its own columns say of the condit
     TAKES_ = 64
     TO_ALL_ = 128           # it touches windows of other keys too
     TO_LOOSE_ = 256         # ... those that have no key
+    ASKED_ = 42             # what may be; a bit further left stands whether it must
 
 STARTS, MAY_END, ENDS, MAY_STAY, STAYS, MAY_TAKE, TAKES, TO_ALL, TO_LOOSE = 1, 2, 4, 8, 16, 32, 64, 128, 256
 
@@ -73,23 +76,42 @@ cdef struct Window:
     int64_t ready           # the first position that is later than that: it is shown the tuples from here on
     int64_t iter_           # ITER() at `ready`; where all are alike: less the group's
     int64_t num             # NUM(); where all are alike: less the group's
-    int64_t chain           # the newest of its own tuples, or -1
-    int64_t next_           # the one that was opened after it in its group; or the next free one
+    int32_t chain           # the newest of its own tuples, or -1
+    int32_t next_           # the one that was opened after it in its group; or the next free one
 
-cdef struct Cluster:        # the windows of one key
-    int64_t head
-    int64_t tail
-    int64_t place           # among those that are not empty, or -1
-    int64_t chain           # the newest tuple that its windows took in, or -1
-    int64_t fresh           # where all are alike: the first that is not yet like the others, or -1
+cdef struct Cluster:        # the windows of one key: a line of the cache
+    int32_t head
+    int32_t tail
+    int32_t chain           # the newest tuple that its windows took in, or -1
+    int32_t fresh           # where all are alike: the first that is not yet like the others, or -1
     int64_t fresh_ready     # ... from when it is
     int64_t ready           # of the others
     int64_t iter_
     int64_t num
+    int64_t place           # among those that are not empty, or -1
+    int64_t unused
 
 cdef struct Node:           # a tuple that was taken in
     int64_t tuple_          # by place in the columns
-    int64_t back            # the one before it; or the next free one
+    int32_t back            # the one before it; or the next free one
+    int32_t unused
+
+
+cdef struct Read:           # what programs read of tuples that windows hold
+    int slot                # 1: of the first, 2: of the one before
+    int column
+
+
+cdef void* wider(void* old, size_t* room, size_t size) noexcept nogil:
+    """Memory that begins as the old one does, twice as much or more, at least of this size; NULL: there is none."""
+    cdef size_t wanted = max(size, 2 * room[0])
+    cdef void* new = take(&wanted)
+    if new != NULL:
+        if room[0]:
+            memcpy(new, old, room[0])
+        give(old, room[0])
+        room[0] = wanted
+    return new
 
 
 include "windows_pass.pxi"
@@ -115,15 +137,18 @@ cdef class Windows(Pass):
     cdef int n_columns
     cdef bint alike
     cdef int keeping
+    cdef Read reads[4]      # some of them, to be sent for
+    cdef int n_reads
     cdef Window* w
-    cdef int64_t n_w, cap_w, free_w
+    cdef int64_t n_w, free_w
     cdef Cluster* g
-    cdef int64_t n_g, cap_g
+    cdef int64_t n_g
     cdef int64_t loose
     cdef Node* nodes
-    cdef int64_t n_nodes, cap_nodes, free_node
+    cdef int64_t n_nodes, free_node
     cdef int64_t* busy      # the groups that are not empty
-    cdef int64_t n_busy, cap_busy
+    cdef int64_t n_busy
+    cdef size_t room_w, room_g, room_nodes, room_busy   # bytes
     cdef int64_t n_open, swept, live_nodes
     cdef int64_t horizon    # the position after the tuples of this run; -1: nothing comes after them
     cdef Out pending        # windows, and groups as -1 - g, that are ready there, unless more tuples of that time come
@@ -154,6 +179,10 @@ cdef class Windows(Pass):
                 raise ValueError("a program that is none")
             own = code[start:end]
             self.programs[i] = Pred(start, end, -1, -1, 0, 0, 0, 0)
+            for k in range(start, end, 3):
+                if code[k] in (LOAD_I, LOAD_F) and code[k + 1] in (1, 2) and self.n_reads < 4:
+                    self.reads[self.n_reads] = Read(code[k + 1], code[k + 2])
+                    self.n_reads += 1
             if len(own) == 9 and own[0] in (LOAD_I, LOAD_F) and own[0] == own[3] and EQ_I <= own[6] <= GE_F:
                 self.programs[i] = Pred(start, end, -1, own[6], own[1], own[4], own[2], own[5])
         self.m.n_cols = n_columns + 2   # the two counts of a window come first
@@ -172,10 +201,10 @@ cdef class Windows(Pass):
 
     def __dealloc__(self):
         free(self.m.cols)
-        free(self.w)
-        free(self.g)
-        free(self.nodes)
-        free(self.busy)
+        give(self.w, self.room_w)
+        give(self.g, self.room_g)
+        give(self.nodes, self.room_nodes)
+        give(self.busy, self.room_busy)
         give(self.pending.v, self.pending.cap * sizeof(int64_t))
         self._drop()
 
@@ -260,15 +289,15 @@ cdef class Windows(Pass):
 
     cdef int _groups(self, int64_t n) except -1:
         """Room for so many groups."""
-        cdef int64_t cap = max(n, 2 * self.cap_g, 16), i
+        cdef int64_t i
         cdef Cluster* g
-        if n > self.cap_g:
-            g = <Cluster*> realloc(self.g, cap * sizeof(Cluster))
+        if n * sizeof(Cluster) > self.room_g:
+            g = <Cluster*> wider(self.g, &self.room_g, max(n, 16) * sizeof(Cluster))
             if g == NULL:
                 raise MemoryError()
-            self.g, self.cap_g = g, cap
+            self.g = g
         for i in range(self.n_g, n):
-            self.g[i] = Cluster(-1, -1, -1, -1, -1, 0, 0, 0, 0)
+            self.g[i] = Cluster(-1, -1, -1, -1, 0, 0, 0, 0, -1, 0)
         self.n_g = max(self.n_g, n)
         return 0
 
@@ -288,10 +317,12 @@ cdef class Windows(Pass):
         cdef bint tied = self.ends.shape[0] > 0
         while s < n and steps[s] < until:
             i, code, home, f = steps[s], codes[s], homes[s], flags[s]
-            if s + 2 * AHEAD < n and codes[s + 2 * AHEAD] >= 0:
-                prefetch(&self.g[codes[s + 2 * AHEAD]])
-            if s + AHEAD < n and codes[s + AHEAD] >= 0 and self.g[codes[s + AHEAD]].head >= 0:
-                prefetch(&self.w[self.g[codes[s + AHEAD]].head])
+            if s + 3 * AHEAD < n:
+                if codes[s + 3 * AHEAD] >= 0:
+                    prefetch(&self.g[codes[s + 3 * AHEAD]])
+                self._send_for(codes[s + 2 * AHEAD], flags[s + 2 * AHEAD])
+                if self.n_reads and not self.alike:
+                    self._send_for_tuples(codes[s + AHEAD], flags[s + AHEAD])
             if parts > 1:
                 if code >= 0 and code % parts != part:
                     code = -2
@@ -334,6 +365,37 @@ cdef class Windows(Pass):
         self.at = s
         return 0
 
+    cdef inline void _send_for(self, int64_t code, int f) noexcept nogil:
+        """What a tuple will need soon of the windows of its group, which is here by now."""
+        cdef Cluster* g
+        if code < 0 or self.g[code].head < 0:
+            return
+        g = &self.g[code]
+        if f & STARTS_:
+            prefetch(&self.w[g.tail].next_)
+        if not self.alike or f & MAY_END_ or not f & STAYS_:
+            prefetch(&self.w[g.head])
+            prefetch(&self.w[g.head].next_)
+            if f & MAY_END_ and g.chain >= 0:
+                prefetch(&self.nodes[g.chain])
+
+    cdef inline void _send_for_tuples(self, int64_t code, int f) noexcept nogil:
+        """What conditions will read of tuples that a window of its group holds, if they are asked: flags do not say all."""
+        cdef Window* w
+        cdef int64_t at
+        cdef int i
+        cdef Col* c
+        if code < 0 or self.g[code].head < 0 or not ((f & ASKED_) & ~(f >> 1) or self.has[BOUND_]):
+            return
+        w = &self.w[self.g[code].head]
+        for i in range(self.n_reads):
+            c = &self.m.cols[self.reads[i].column]
+            at = w.first if self.reads[i].slot == 1 else w.prev
+            if c.f != NULL:
+                prefetch(&c.f[at])
+            else:
+                prefetch(&c.i[at])
+
     cdef int _pause(self) noexcept nogil:
         if self.cancelled:
             return -1
@@ -348,16 +410,15 @@ cdef class Windows(Pass):
         """A window of one tuple."""
         cdef Window* w
         cdef Cluster* g
-        cdef int64_t i = self.free_w, cap
+        cdef int64_t i = self.free_w
         if i >= 0:
             self.free_w = self.w[i].next_
         else:
-            if self.n_w == self.cap_w:
-                cap = 2 * self.cap_w if self.cap_w else 256
-                w = <Window*> realloc(self.w, cap * sizeof(Window))
+            if (self.n_w + 1) * sizeof(Window) > self.room_w:
+                w = <Window*> wider(self.w, &self.room_w, 256 * sizeof(Window)) if self.n_w < MOST else NULL
                 if w == NULL:
                     return -5
-                self.w, self.cap_w = w, cap
+                self.w = w
             i = self.n_w
             self.n_w += 1
         self.n_open += 1
@@ -374,34 +435,32 @@ cdef class Windows(Pass):
             return 0
         g = &self.g[group]
         if g.head < 0:
-            g.head = i
+            g.head = <int32_t> i
             g.chain = g.fresh = -1
             if self._be_busy(group):
                 return -5
         else:
-            self.w[g.tail].next_ = i
-        g.tail = i
+            self.w[g.tail].next_ = <int32_t> i
+        g.tail = <int32_t> i
         if self.alike:
             if g.fresh >= 0 and g.fresh_ready != end:
                 self._mature(g)
             if g.fresh < 0:
-                g.fresh, g.fresh_ready = i, end
+                g.fresh, g.fresh_ready = <int32_t> i, end
         return 0
 
     cdef void _append_loose(self, int64_t i) noexcept nogil:
         """Those without a key are in no group: newest first, and put in order when they close."""
-        self.w[i].next_ = self.loose
+        self.w[i].next_ = <int32_t> self.loose
         self.loose = i
 
     cdef int _be_busy(self, int64_t group) noexcept nogil:
-        cdef int64_t cap
         cdef int64_t* v
-        if self.n_busy == self.cap_busy:
-            cap = 2 * self.cap_busy if self.cap_busy else 256
-            v = <int64_t*> realloc(self.busy, cap * sizeof(int64_t))
+        if (self.n_busy + 1) * sizeof(int64_t) > self.room_busy:
+            v = <int64_t*> wider(self.busy, &self.room_busy, 256 * sizeof(int64_t))
             if v == NULL:
                 return 1
-            self.busy, self.cap_busy = v, cap
+            self.busy = v
         self.busy[self.n_busy] = group
         self.g[group].place = self.n_busy
         self.n_busy += 1
@@ -422,36 +481,35 @@ cdef class Windows(Pass):
         """A window that is closed or dropped: its room is used again."""
         self._forget(self.w[i].chain)
         self.w[i].first = -1
-        self.w[i].next_ = self.free_w
+        self.w[i].next_ = <int32_t> self.free_w
         self.free_w = i
         self.n_open -= 1
 
-    cdef void _forget(self, int64_t chain) noexcept nogil:
-        cdef int64_t back
+    cdef void _forget(self, int32_t chain) noexcept nogil:
+        cdef int32_t back
         while chain >= 0:
             back = self.nodes[chain].back
             self.nodes[chain].tuple_ = -1
-            self.nodes[chain].back = self.free_node
+            self.nodes[chain].back = <int32_t> self.free_node
             self.free_node = chain
             self.live_nodes -= 1
             chain = back
 
-    cdef int _keep_tuple(self, int64_t* chain, int64_t tuple_) noexcept nogil:
-        cdef int64_t i = self.free_node, cap
+    cdef int _keep_tuple(self, int32_t* chain, int64_t tuple_) noexcept nogil:
+        cdef int64_t i = self.free_node
         cdef Node* v
         if i >= 0:
             self.free_node = self.nodes[i].back
         else:
-            if self.n_nodes == self.cap_nodes:
-                cap = 2 * self.cap_nodes if self.cap_nodes else 256
-                v = <Node*> realloc(self.nodes, cap * sizeof(Node))
+            if (self.n_nodes + 1) * sizeof(Node) > self.room_nodes:
+                v = <Node*> wider(self.nodes, &self.room_nodes, 256 * sizeof(Node)) if self.n_nodes < MOST else NULL
                 if v == NULL:
                     return -5
-                self.nodes, self.cap_nodes = v, cap
+                self.nodes = v
             i = self.n_nodes
             self.n_nodes += 1
-        self.nodes[i] = Node(tuple_, chain[0])
-        chain[0] = i
+        self.nodes[i] = Node(tuple_, chain[0], 0)
+        chain[0] = <int32_t> i
         self.live_nodes += 1
         return -6 if self._held() > self.m.max_state else 0
 

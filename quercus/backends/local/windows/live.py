@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
 from quercus.backends.local.events import Events, load
@@ -22,7 +23,7 @@ from quercus.backends.local.windows.keyed import Keys
 from quercus.backends.local.windows.plan import WindowPlan, plan_of
 from quercus.backends.local.windows.program import programs_of
 from quercus.backends.local.windows.run import check, ordered, state_bytes
-from quercus.backends.local.windows.steps import groups_of, steps_of
+from quercus.backends.local.windows.steps import Steps, groups_of, steps_of
 from quercus.backends.local.windows.store import Store
 from quercus.errors import DataError, OutOfOrder
 from quercus.ir.window import PatternWindow, conditions
@@ -157,7 +158,7 @@ class _Live:
             )
             for plan, preds, b in zip(plans, self.programs.preds, self.bare, strict=True)
         ]
-        self.store: Store = Store([c.expr.type for c in self.programs.columns], [])
+        self.store: Store = Store([c.expr.type for c in self.programs.columns])
         self.labels, self.keys = Labels(program), Keys()
         self.store.set_constants(np.array(program.const_i, np.int64), [])
         self.labels.begin(self.store)
@@ -175,9 +176,7 @@ class _Live:
         if not self.full and any(s.spread for s in steps):
             self._become_full()
             columns, place = _Tuples(events, self), len(self.store)
-        if not self.store.names:
-            self.store.names = table.column_names
-        self.store.add(table, self.position, self._read(columns))
+        self.store.add(table, self.position, self._read(columns), _wanted(size, steps))
         lead = 0 if columns.by_arrival else int(np.searchsorted(events.ts, self.clock, side="right"))
         nanoseconds = -1 if limits.max_seconds is None else int(limits.max_seconds * 1e9)
         state = state_bytes(limits)
@@ -251,7 +250,7 @@ class _Live:
     def state(self) -> saved.State:
         self.settle()
         listed = [kernel.state() for kernel in self.kernels]
-        table = self.store.rows(np.arange(len(self.store))) if self.store.pieces else None
+        table = self.store.rows(np.arange(len(self.store))) if self.store.names else None
         return saved.State(
             *(table, self.store.positions.values.copy(), [w for w, _ in listed], [t for _, t in listed]),
             *(self.position, self.clock),
@@ -263,7 +262,6 @@ class _Live:
             return
         events = load(s.tuples, self.schema)
         columns = _Tuples(events, self)
-        self.store.names = events.table.column_names
         self.store.add(events.table, 0, self._read(columns))
         self.store.positions.values[:] = s.positions
         for plan, kernel, listed, taken in zip(self.plans, self.kernels, s.windows, s.taken, strict=True):
@@ -279,6 +277,15 @@ class _Live:
             except ValueError as e:
                 raise DataError(f"not a snapshot of pattern windows: {e}") from e
         self.settled = len(self.store)
+
+
+def _wanted(size: int, steps: Sequence[Steps]) -> NDArray[np.uint8]:
+    """Which tuples windows may hold: those that matter to one; and the last one, which bounds look back at."""
+    wanted = np.zeros(size, np.uint8)
+    for s in steps:
+        wanted[s.at] = 1
+    wanted[-1:] = 1
+    return wanted
 
 
 def _owners(owners: Index, before: Index, now: Index) -> Index:
@@ -300,8 +307,13 @@ class _Tuples(Columns):
     def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
         """Only windows make keys known: a tuple whose key is not known touches none."""
         homes = np.full(len(at), -1, np.int64)
-        homes[starts] = self.codes(tuple(k.first for k in keys), keys, at[starts])
         if not keys:
+            homes[starts] = 0
             return np.zeros(len(at), np.int64), homes
-        table = self.keys.table(keys)
-        return table.find(self._parts(tuple(k.here for k in keys)), self.events.input_rows(at)), homes
+        here, home = tuple(k.here for k in keys), tuple(k.first for k in keys)
+        table, rows = self.keys.table(keys), self.events.input_rows(at)
+        if here == home:
+            codes = table.find_or_add(self._parts(here), rows, starts.view(np.uint8))
+            return codes, np.where(starts, codes, -1)
+        homes[starts] = self.codes(home, keys, at[starts])
+        return table.find(self._parts(here), rows), homes

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from quercus.backends.local.history import concatenated
 from quercus.backends.local.specs import ColumnData, Index
-
-LARGE = 2**16  # rows of a piece that is merged with no later one
+from quercus.backends.local.windows.kept import Kept
 
 
 class Growing:
@@ -45,13 +43,13 @@ class Growing:
 
 
 class Store:
-    """Tables as they were pushed, the small ones merged, and columns of numbers beside them."""
+    """The rows of tables that were pushed, and columns of numbers beside them."""
 
-    def __init__(self, kinds: Sequence[str], names: Sequence[str]) -> None:
-        self.names = list(names)  # of the columns of the tables
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self.names: list[str] = []  # of the columns of the tables
         self.positions = Growing(np.int64)
         self.columns = [(Growing(np.float64 if k == "float64" else np.int64), Growing(np.uint8)) for k in kinds]
-        self.pieces: list[pa.Table] = []
+        self.kept = Kept()
         self.constants: Index = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -59,36 +57,29 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        return int(sum(p.nbytes for p in self.pieces)) + 8 * len(self) * (1 + len(self.columns))
+        return self.kept.bytes + 8 * len(self) * (1 + len(self.columns))
 
-    def add(self, table: pa.Table, first: int, columns: Sequence[ColumnData]) -> None:
-        """Tuples in order, from this position on."""
+    def add(
+        self, table: pa.Table, first: int, columns: Sequence[ColumnData], wanted: NDArray[np.uint8] | None = None
+    ) -> None:
+        """Tuples in order, from this position on. Of those that are not `wanted`, no rows will be asked for."""
         self.positions.add(np.arange(first, first + len(table)))
         for (values, known), (new, valid) in zip(self.columns, columns, strict=True):
             values.add(new)
             known.add(np.ones(len(new), np.uint8) if valid is None else valid)
-        self.pieces.append(table.select(self.names))
-        while len(self.pieces) > 1 and len(self.pieces[-2]) < min(2 * len(self.pieces[-1]), LARGE):
-            self.pieces[-2:] = [concatenated(self.pieces[-2:]).combine_chunks()]
+        self.names = self.names or table.column_names
+        self.kept.add(table.select(self.names), wanted)
 
     def loaded(self) -> list[ColumnData]:
         return [(values.values, known.values) for values, known in self.columns]
 
     def rows(self, places: Index) -> pa.Table:
         """The rows at some places, ascending."""
-        parts: list[pa.Table] = []
-        begin = 0
-        for p in self.pieces:
-            first, last = np.searchsorted(places, [begin, begin + len(p)])
-            if first < last or not parts:
-                parts.append(p.take(pa.array(places[first:last] - begin, pa.int64())))
-            begin += len(p)
-        return concatenated(parts)
+        return self.kept.take(places)
 
     def keep(self, places: Index) -> None:
         """Let go of all other tuples."""
-        if self.pieces:
-            self.pieces = [self.rows(places).combine_chunks()]
+        self.kept.keep(places)
         self.positions.keep(places)
         for values, known in self.columns:
             values.keep(places)
