@@ -69,7 +69,7 @@ def asked(args: argparse.Namespace, text: str | None = None, *, warn: bool = Tru
     if is_continuous(text):
         raise UsageError("a continuous query: `quercus run` can run it, and `quercus explain` show it")
     files = files_of(args, args.events)
-    return Asked(compiled(args, text, schema_of(args, files), warn=warn), files)
+    return Asked(compiled(args, text, schema_of(args, files, text), warn=warn), files)
 
 
 def planned_alone(args: argparse.Namespace) -> Plan:

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if hierarchy and args.hierarchy is None and args.schema is None:
         args.hierarchy = json.dumps(hierarchy)
     files = files_of(args, args.events)
-    made = cube(queries, schema_of(args, files), share=args.share)
+    made = cube(queries, schema_of(args, files, *queries.values()), share=args.share)
     result = made.run(files, threads=args.threads, limits=limits_of(args))
     counts = {name: len(result[name]) for name in made.names}
     if args.output is not None:

@@ -155,7 +155,7 @@ class Follow:
             raise DataError(f"standard input is no Arrow stream: {e}") from None
 
     def described(self, source: Files | pa.Table) -> Schema:
-        return schema_of(self.args, source, typed=self.name is None)
+        return schema_of(self.args, source, self.text, typed=self.name is None)
 
     # ---- matches
 

@@ -21,6 +21,12 @@ from quercus.schema import Schema
 TIMES = ("ts", "time", "timestamp", "event_time", "eventtime", "datetime", "date_time", "created_at", "date")
 TYPES = ("type", "event_type", "eventtype", "event", "kind", "event_name", "activity", "action")
 
+# A window in seconds, say: what integer times count then matters.
+_UNITS = re.compile(
+    r"\b(within|range)\s+[\d.]+\s*(n|u|m|milli|micro|nano)?(s|sec|seconds?|min|minutes?|h|hours?|d|days?|weeks?)\b",
+    re.I,
+)
+
 
 def add_schema(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what the columns mean (guessed where not said)")
@@ -41,8 +47,8 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def schema_of(args: argparse.Namespace, files: Files | pa.Table, *, typed: bool = True) -> Schema:
-    """The schema of the events."""
+def schema_of(args: argparse.Namespace, files: Files | pa.Table, *queries: str, typed: bool = True) -> Schema:
+    """The schema of the events that some queries ask."""
     if args.schema is not None:
         return schema_from_file(args)
     head = files if isinstance(files, pa.Table) else first_rows(files, args.time)
@@ -61,7 +67,8 @@ def schema_of(args: argparse.Namespace, files: Files | pa.Table, *, typed: bool 
     attributes.update(_declared(args.attribute))
     unit = args.time_unit or _unit(head, time)
     if not args.quiet:
-        _say(args, time, type_ if typed else None, unit, hidden, is_integer=time not in attributes)
+        said = unit or ("ms" if any(map(_UNITS.search, queries)) else None)
+        _say(args, time, type_ if typed else None, said, hidden, is_integer=time not in attributes)
     return Schema(attributes, time=time, type=type_ if typed else None, time_unit=unit or "ms", **_options(args))
 
 

@@ -33,7 +33,9 @@ def streams_of(args: argparse.Namespace) -> dict[str, Files]:
 
 def compiled_streams(args: argparse.Namespace, text: str) -> tuple[Continuous, dict[str, Files]]:
     streams = streams_of(args)
-    return continuous(text, {name: schema_of(args, files, typed=False) for name, files in streams.items()}), streams
+    return continuous(
+        text, {name: schema_of(args, files, text, typed=False) for name, files in streams.items()}
+    ), streams
 
 
 def run_streams(args: argparse.Namespace, text: str) -> int:

@@ -103,6 +103,16 @@ def test_text_that_needs_describing(run: Run, tmp_path: Path) -> None:
     assert "MSFT, 200802010900, 31.25" in err
 
 
+def test_what_integer_times_count_is_said_where_it_matters(run: Run, tmp_path: Path) -> None:
+    path = str(save(tmp_path / "events.csv"))
+    said = "quercus: taken: --time-unit ms\n"
+    for query in (f"{QUERY} ms", f"{QUERY} min", "PATTERN SEQ(Wash w, Operate o) within 2hours"):
+        assert run("run", query, path, "--count") == (exits.OK, run("run", query, path, "--count", "-q")[1], said)
+    assert run("run", f"{QUERY} s", path, "--count", "--time-unit", "s")[2] == ""
+    for query in (QUERY, f"{QUERY} EVENTS", f"{QUERY} RETURN w.id AS s"):
+        assert run("run", query, path, "--count")[2] == ""
+
+
 def test_another_delimiter_is_noticed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     path.write_text("ts;type;id\n1;Wash;7\n2;Operate;7\n")

@@ -325,7 +325,7 @@ def test_null_times_are_an_error(df: Any) -> None:
     holes = df.withColumn("ts", f.when(f.col("id") != 1, f.col("ts")))
     for pattern in ("SEQ(A a, B b) WITHIN 5 ms", "SEQ(A a, B b, [id]) WITHIN 5 ms", "SEQ(A a, B b) WITHIN 5 EVENTS"):
         plan = qc.compile(f"PATTERN {pattern}", SCHEMA)
-        with pytest.raises(DataError, match=r"column 'ts': \d+ events without a time"):
+        with pytest.raises(DataError, match=r"column 'ts': (1 event|\d+ events) without a time"):
             run(plan, holes)  # before the job starts
     with pytest.raises(Exception, match="without a time"):
         run(plan, holes, borders=(100,)).collect()  # nothing was looked at before

@@ -188,9 +188,7 @@ def _slices(plans: Mapping[str, Plan], df: DataFrame, events: DataFrame, at: str
     if options.borders is not None:
         return evolve(halo, borders=tuple(sorted(set(options.borders))))
     times = survey.times(events, at)
-    if times.untimed:
-        name = next(iter(plans.values())).schema.time
-        raise DataError(f"column '{name}': {times.untimed:,} events without a time", column=name)
+    times.require_times(next(iter(plans.values())).schema.time)
     if not times.quantiles or max(map(abs, (times.quantiles[0], times.quantiles[-1]))) > FAR:
         return halo
     most = options.slices or max(3 * parallelism(df), times.events // LARGE)

@@ -20,7 +20,6 @@ from quercus.backends.spark.pushdown import pruned
 from quercus.backends.spark.slices import FAR, Slices, borders_for, by_quantiles, of_cells, slice_of
 from quercus.backends.spark.stream_groups import counts_events
 from quercus.backends.spark.task import PLACE, Range
-from quercus.errors import DataError
 from quercus.plan import Plan
 
 MADE = "quercus_key"
@@ -237,9 +236,7 @@ def _planned(
     plan: Plan, df: DataFrame, events: DataFrame, seen: survey.Times, said: list[str], distinct: Mapping[str, int]
 ) -> Plan:
     """The plan for these events, once it is clear that there is no bad one among them."""
-    if seen.untimed:
-        time = plan.schema.time
-        raise DataError(f"column '{time}': {seen.untimed:,} events without a time", column=time)
+    seen.require_times(plan.schema.time)
     best: Plan = _remembered(plan, events, ("plan", len(distinct)), lambda: planned(plan, df.schema, seen, distinct))
     if best is not plan:
         said.append(planned_for(best, seen))

@@ -8,6 +8,9 @@ from attrs import frozen
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from quercus.errors import DataError
+from quercus.result import counted
+
 POINTS = 256  # quantiles of time
 SAMPLED = 0.1  # of the events, for quantiles and keys
 HOT_KEYS = 32  # keys that are looked at
@@ -21,6 +24,13 @@ class Times:
     quantiles: tuple[int, ...]
     untimed: int = 0  # events without a time
     by_type: tuple[int, ...] = ()  # how many have each number in the column of types
+
+    def require_times(self, column: str) -> None:
+        """Every event must have one."""
+        if self.untimed:
+            raise DataError(
+                f"column '{column}': {counted(self.untimed, 'event', 'events')} without a time", column=column
+            )
 
     @property
     def span(self) -> int:
