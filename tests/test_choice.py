@@ -6,28 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.random_queries import SCHEMA, drawn
+from benchmarks.random_queries import SCHEMA, best_of, drawn
 from benchmarks.shapes import Compared, compare, summary, table
-from quercus.errors import LimitExceeded
 
 OUT = Path(__file__).parents[1] / "build" / "choices.txt"
-
-
 WITHIN, WORST = 1.2, 2.0  # the aim: on nine of ten queries, and on all
-DOUBT = 1.15  # from here on a query is measured again, longer: the machine may be busy
-
-
-def best_of(seed: int) -> Compared | None:
-    """A query in all shapes; None: more matches than are worth measuring."""
-    one = drawn(seed)
-    try:
-        found = compare(one.query, SCHEMA, one.events, budget=0.2, least=7)
-        for _ in range(3):
-            if max(found.ratio, found.first_ratio) > DOUBT:
-                found = compare(one.query, SCHEMA, one.events, budget=0.4, least=14, before=found)
-    except LimitExceeded:
-        return None
-    return found
 
 
 @pytest.mark.slow
