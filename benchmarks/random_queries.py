@@ -82,7 +82,7 @@ def _window(op: str, rates: np.ndarray, n: int, candidates: float) -> int:
 def best_of(seed: int, budget: float = 0.2, least: int = 7) -> Compared | None:
     """A query in all shapes; None: more matches than are worth measuring.
 
-    Where the choice looks bad all shapes are measured again, longer, and the least times count: the machine may be busy.
+    Where the choice looks bad all shapes are measured again, longer, and the least times count: machines may be busy.
     """
     one = drawn(seed)
     try:
