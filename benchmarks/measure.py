@@ -6,7 +6,7 @@ import gc
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -41,6 +41,14 @@ class Times:
     @property
     def middle(self) -> float:
         return median(self.walls)
+
+
+def pooled(least: Mapping[str, list[float]], plans: Mapping[str, object]) -> dict[str, list[float]]:
+    """Ways that ran equal plans are one way, measured more often: the least times of all of them are those of each."""
+    return {
+        way: [min(times) for times in zip(*(least[w] for w in least if plans[w] == plans[way]), strict=True)]
+        for way in least
+    }
 
 
 def interleaved(actions: Sequence[Callable[[], Any]], rounds: int, look: Callable[[int, Any], None]) -> list[Times]:

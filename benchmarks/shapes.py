@@ -94,10 +94,10 @@ def compare(
     finally:
         gc.enable()
     (matches,) = found
-    return Compared(query, len(table), matches, seconds, first, {}, _name(_chosen(plans["auto"], load(table, schema))))
+    return Compared(query, len(table), matches, seconds, first, {}, _name(chosen(plans["auto"], load(table, schema))))
 
 
-def _chosen(plan: qc.Plan, stream: Events) -> qc.Plan:
+def chosen(plan: qc.Plan, stream: Events) -> qc.Plan:
     """What a plan becomes when it has seen its events twice."""
     for _ in range(2):
         find(plan, stream, Limits())

@@ -19,8 +19,11 @@ from attrs import frozen
 
 import quercus as qc
 from benchmarks import record
+from benchmarks.measure import pooled
 from benchmarks.plot import bars
+from benchmarks.shapes import chosen
 from quercus.backends.local.analyze import analyzed
+from quercus.backends.local.events import load
 
 TICKERS = ("MSFT", "RIMM", "AMAT", "ORCL", "INTC", "IPIX", "YHOO", "DELL", "CSCO", "QQQ")
 OTHERS = tuple(f"T{i}" for i in range(10))
@@ -147,7 +150,10 @@ def trades(size: int = 10_000, brokers: int = 20, seed: int = 20261116) -> pa.Ta
 
 
 def timed(query: str, ways: tuple[str, ...], table: pa.Table, rounds: int) -> tuple[dict[str, float], int]:
-    """CPU milliseconds by way, best of some rounds that take turns, and the number of matches."""
+    """CPU milliseconds by way, best of some rounds that take turns, and the number of matches.
+
+    `auto` often runs the very plan of another way: then they are one.
+    """
     plans = {w: qc.compile(f"PATTERN {query}", SCHEMA, nested=w) for w in ways}
     best, counts = dict.fromkeys(ways, float("inf")), set()
     for i in range(rounds):
@@ -160,7 +166,11 @@ def timed(query: str, ways: tuple[str, ...], table: pa.Table, rounds: int) -> tu
             counts.add((len(found), *(int(b.rows.sum()) for b in found.bound)))
     if len(counts) != 1:
         raise AssertionError(f"{query}: the strategies differ: {counts}")
-    return best, counts.pop()[0]
+    stream = load(table, SCHEMA)
+    ran = {w: chosen(plan, stream).tree for w, plan in plans.items() if best[w] <= SLOW}
+    ran = {w: ran.get(w, w) for w in ways}  # what takes that long is not run for this alone
+    least = pooled({w: [ms] for w, ms in best.items()}, ran)
+    return {w: ms for w, (ms,) in least.items()}, counts.pop()[0]
 
 
 def correlated(rounds: int) -> dict[str, dict[str, float]]:
