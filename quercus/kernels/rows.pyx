@@ -39,14 +39,14 @@ cdef class Rows:
     """Rows by place: 0, 1, 2, ... in the order in which they were added. `texts`: which columns are strings.
 
     A column is (values, known) for numbers of eight bytes, (offsets, data, known) for strings; `known`, a byte for each row,
-    may be None.
+    may be None. Of rows that are taken it is None as long as no column ever had it.
 
     >>> rows = Rows([False, True])
     >>> strings = np.array([0, 1, 3, 3], np.int32), np.frombuffer(b"abc", np.uint8), np.array([1, 1, 0], np.uint8)
     >>> rows.add([(np.array([7, 8, 9]), None), strings])
     >>> (numbers, known), (offsets, data, there) = rows.take(np.array([1, 2]))
-    >>> numbers.tolist(), known, offsets.tolist(), data.tobytes(), there.tolist()
-    ([8, 9], None, [0, 2, 2], b'bc', [1, 0])
+    >>> numbers.tolist(), known.tolist(), offsets.tolist(), data.tobytes(), there.tolist()
+    ([8, 9], [1, 1], [0, 2, 2], b'bc', [1, 0])
     """
 
     cdef int n_parts, n_texts, nulls, fixed     # fixed: bytes of a row before its strings
