@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 from decimal import Decimal
 from random import Random
 
@@ -20,6 +19,7 @@ from quercus.backends.local.run import run_plan
 from quercus.errors import LimitExceeded
 from tests import generate
 from tests.aggregate_cases import Case, alike, both, case, referred, same
+from tests.interrupts import interrupted
 from tests.test_engine import table as table_of
 
 STEP = 250
@@ -269,23 +269,9 @@ def test_a_pass_stops_when_its_time_is_over(call: str) -> None:
 def test_a_pass_stops_on_a_signal() -> None:
     """The handler is due before the pass begins, and Python is not run until it looks."""
     plan = qc.compile("PATTERN SEQ(A a, B b) AGG COUNT(*) AS n WITHIN 9", qc.Schema({"id": "int64"}))
-    before = signal.signal(signal.SIGALRM, _interrupted)
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            _forever(plan)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _forever(plan: qc.Plan) -> None:
-    while True:
-        plan.run(LONG)
-
-
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
+    with interrupted(0.001):
+        while True:
+            plan.run(LONG)
 
 
 def test_groups_count_as_state() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from quercus.backends.local.incremental import Engine
 from quercus.backends.local.outputs import Bound
 from quercus.kernels import match, reference_stream
 from quercus.kernels.route import Router
+from tests.interrupts import interrupted
 
 QUERIES = [
     "SEQ(A a, Bb b, A0123456789abcde c) WITHIN 20",
@@ -105,17 +105,8 @@ def test_a_signal_leaves_the_stream_as_it_was() -> None:
     few, more = events.slice(0, 4), events.slice(4, 4)
     found = len(stream.push(few))
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    kept = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            stream.push(events.slice(4))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, kept)
+    with interrupted(0.05):
+        stream.push(events.slice(4))
     assert found + len(stream.push(more)) == len(plan.run(events.slice(0, 8))) > found > 0
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 import numpy as np
 import pytest
 
 import quercus as qc
-from quercus.backends.local.events import Events
 from quercus.backends.local.windows import WindowStream, WindowStreams, closed_windows, live, run
 from quercus.errors import OutOfOrder
 from quercus.ir import expr as x
 from quercus.ir.window import PREV, PatternWindow
+from tests.interrupts import interrupted
 from tests.windows.test_window_plans import EXAMPLES, SAME, SCHEMA, events, stream
 from tests.windows.test_windows import listed
 
@@ -110,23 +109,9 @@ def test_a_stream_whose_state_is_too_large() -> None:
 def test_a_run_stops_on_a_signal(w: PatternWindow) -> None:
     """The handler is due while the kernel runs, and is let in now and then."""
     given = events(100_000, 2)
-    before = signal.signal(signal.SIGALRM, _interrupted)
-    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            _forever(w, given)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _forever(w: PatternWindow, given: Events) -> None:
-    while True:
-        closed_windows(w, given, qc.Limits())
-
-
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
+    with interrupted(0.05):
+        while True:
+            closed_windows(w, given, qc.Limits())
 
 
 @pytest.mark.parametrize("threads", [1, 2])
