@@ -21,7 +21,7 @@ from quercus.plan import Plan
 WIDTH = 160  # of the text, where nothing else is asked for
 _KEPT = "_quercus"
 _NUMBER = re.compile(r"(?<=\S)#\d+L?\b")
-_NODE = re.compile(r",? ?\[plan_id=\d+\]|(?<=RDD)\[\d+\]")
+_NODE = re.compile(r",? ?\[plan_id=\d+\]|(?<=RDD)\[\d+\](?: at [^,]*:\d+)?")
 _RUN = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 LABELS = {
     "rows": "rows",
