@@ -22,7 +22,6 @@ from quercus.stats import Stats
 
 HALF_LIFE = 4  # windows
 AGAIN = 2  # the part of the way to theta after which what was thought of is thought of again
-SELDOM = 32  # times `every` after which to look again where searches have little to do
 UNSEEN = 0.5  # events that there may be where none was seen
 SURE = 100  # candidates that say something of a condition
 
@@ -41,8 +40,7 @@ class Adapter:
         self.used = self._planned(engine) if is_known(engine.plan) else None  # what the orders in use were chosen by
         self.tried: Stats | None = None  # what the planner saw last
         self.chained: dict[int, bool] = {}
-        self.looked = engine.course.rows  # events pushed at the last look
-        self.next = self.looked + asked.every  # ... at which to look again
+        self.next = engine.course.rows + asked.every  # events pushed at which to look again
         self.clock, self.place = engine.clock, engine.place
         self.switched(engine)
 
@@ -60,11 +58,8 @@ class Adapter:
             self.clock, self.place = engine.clock, engine.place
         work = engine.matcher.candidates(self.levels) - self.worked
         if work < self.asked.work:
-            since = rows - self.looked  # no longer than that again: there may soon be more to do
-            enough = since * self.asked.work // max(4 * work, 1)
-            self.next = rows + min(max(enough, every), max(since, every), SELDOM * every)
+            self.next = rows + every
             return None
-        self.looked = rows
         self.next = rows + max(every, engine.matcher.events // 4, 2 * len(engine.keys.values))
         if not self._observe(engine):
             return None
