@@ -51,7 +51,7 @@ def client(remote: str, folder: Path) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
