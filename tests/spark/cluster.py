@@ -28,7 +28,7 @@ LOOPBACK = ("--host", "127.0.0.1", "--webui-port", "0")
 EXECUTOR = "CoarseGrainedExecutorBackend"
 T = TypeVar("T")
 
-PATIENCE = 120.0  # seconds until something that takes a few must have happened
+PATIENCE = 300.0  # seconds until something that takes a few must have happened
 
 
 @define

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from typing import Any
 
 import quercus as qc
@@ -18,9 +19,11 @@ COUNTED = "PATTERN SEQ(A a, B b, [id]) WITHIN 50 s AGG COUNT(*) AS n GROUPBY a.i
 
 
 def main(remote: str) -> None:
-    spark = session(config={"spark.remote": remote})
+    with warnings.catch_warnings(record=True) as warned:
+        spark = session(config={"spark.remote": remote})
     try:
         found: dict[str, Any] = {"class": f"{type(spark).__module__}.{type(spark).__name__}"}
+        found["warned"] = [str(w.message) for w in warned]
         if remote.startswith("sc://"):
             found["missing before"] = sorted({name for w in workers(spark) for name in w.missing})
             ship(spark)

@@ -51,7 +51,7 @@ def client(remote: str, folder: Path) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -61,6 +61,7 @@ def client(remote: str, folder: Path) -> dict[str, Any]:
 def check_answers(found: dict[str, Any]) -> None:
     events = [event(i) for i in range(EVENTS)]
     assert found["class"] == "pyspark.sql.connect.session.SparkSession"
+    assert found["warned"] == []
     for name, query in (("keyed", KEYED), ("unkeyed", UNKEYED)):
         expected = qc.compile(query, SCHEMA).run(events).to_arrow().to_pylist()
         assert found[name] == sorted([r["first"], r["last"], r["id"]] for r in expected)

@@ -121,7 +121,7 @@ def in_a_new_process(code: str, *, stderr: int = subprocess.PIPE, **environment:
         stderr=stderr,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr or done.stdout
     return done.stdout

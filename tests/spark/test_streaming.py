@@ -191,7 +191,11 @@ def test_the_example_runs() -> None:
     root = Path(__file__).parent.parent.parent
     told = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, root / "examples" / "spark_stream.py"]
-    done = subprocess.run(command, env=told, stdout=subprocess.PIPE, check=True, text=True)
+    for _ in range(5):
+        done = subprocess.run(command, env=told, capture_output=True, check=False, text=True)
+        if "Python worker failed to connect back" not in done.stderr:  # Spark gave up on a busy machine: start it again
+            break
+    assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines() == [
         "after file 0: 0 tools unused",
         "after file 1: 0 tools unused",

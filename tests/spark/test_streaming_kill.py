@@ -38,7 +38,7 @@ def started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=out, stderr=log, start_new_session=True
         )
     try:
-        wait_for(lambda: made.poll() is not None or said.read_bytes().startswith(b"started\n"), "a session", 300)
+        wait_for(lambda: made.poll() is not None or said.read_bytes().startswith(b"started\n"), "a session", 900)
         assert made.poll() is None, (folder / "log").read_text()[-3000:]
         yield made
     finally:
@@ -60,14 +60,14 @@ def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkS
     for _ in range(KILLS):
         with started(tmp_path) as job:
             before = begun(tmp_path, "commits")
-            deadline = time.monotonic() + 300
+            deadline = time.monotonic() + 900
             while begun(tmp_path, "commits") == before and job.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert job.poll() is None, "the files were read before the kills were over"
             time.sleep(r.random() * 2)
         inside += bool(begun(tmp_path, "offsets") - begun(tmp_path, "commits"))
     with started(tmp_path) as job:
-        assert job.wait(timeout=900) == 0, (tmp_path / "log").read_text()[-3000:]
+        assert job.wait(timeout=1800) == 0, (tmp_path / "log").read_text()[-3000:]
     assert inside > 0
     expected = bag(plan().run(table(sorted(rows, key=lambda row: (row["ts"], row["n"])))).to_arrow())
     found = files.found()

@@ -10,14 +10,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from quercus.backends.spark.key_values import key_value
 from quercus.backends.spark.pushdown import column
 from quercus.backends.spark.schemas import named
 from quercus.backends.spark.stream_groups import counts_events
+from quercus.errors import DataError
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.plan import Plan
-
-FLOATS = (st.FloatType, st.DoubleType)
 
 
 @frozen(eq=False)
@@ -40,9 +40,10 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
     if tree.partition_by:
         names = [named(plan, n) for n in tree.partition_by]
         gone = plan.schema.type in names  # once types are numbers
-        return Key(
-            tuple(_value(n, given) for n in names), ", ".join(names) + " (declared)", gone, _only(tree.partition_by)
-        )
+        values = _values(names, plan, given)
+        if isinstance(values, str):
+            raise DataError(f"column {values}")
+        return Key(tuple(values.values()), ", ".join(names) + " (declared)", gone, _only(tree.partition_by))
     if tree.key is None:
         return "no key: not all events of a match must agree on an attribute"
     if counts_events(plan):
@@ -57,15 +58,18 @@ def key_of(plan: Plan, given: st.StructType) -> Key | str:
         return "events of one type have their key in several attributes"
     names = sorted({next(iter(k)) for k in by_type.values()})
     nulls = _least(plan.bound.pattern) < 2
+    values = _values(names, plan, given)
+    if isinstance(values, str):
+        return f"its key {values}"
     if len(names) == 1:
         gone = names[0] == plan.schema.type
         attribute = _only({c.attr for c in tree.key.columns})
-        return Key((_value(names[0], given),), f"{names[0]} (found)", gone, attribute, nulls)
+        return Key((values[names[0]],), f"{names[0]} (found)", gone, attribute, nulls)
     kind = column(plan.schema.type).cast("string")
-    own = _value(names[0], given)
+    own = values[names[0]]
     for name in names[1:]:
         types = [k for k, of in by_type.items() if of == {name}]
-        own = f.when(kind.isin(types), _value(name, given)).otherwise(own)
+        own = f.when(kind.isin(types), values[name]).otherwise(own)
     return Key((own,), " or ".join(names) + ", by type (found)", made=True, nulls=nulls)
 
 
@@ -91,7 +95,12 @@ def _only(names: Collection[str]) -> str | None:
     return next(iter(names)) if len(names) == 1 else None
 
 
-def _value(name: str, given: st.StructType) -> Column:
-    """A column as it is hashed: 0.0 and -0.0 are one value."""
-    own = column(name)
-    return own + f.lit(0.0) if isinstance(given[name].dataType, FLOATS) else own
+def _values(names: list[str], plan: Plan, given: st.StructType) -> dict[str, Column] | str:
+    """Keys as they are hashed; or why one cannot be."""
+    found = {}
+    for name in names:
+        value = key_value(name, plan, given[name].dataType)
+        if isinstance(value, str):
+            return value
+        found[name] = value
+    return found

@@ -94,12 +94,14 @@ def _connected(builder: SparkSession.Builder, remote: str, wanted: dict[str, str
         import_module("zstandard")
     except ImportError as e:
         raise NotInstalled(f'Spark Connect needs {e.name}: pip install "pyspark[connect]"') from e
-    settings = {}
-    if remote.startswith("local"):
-        _find_java()
-        _prepare_local_processes()
-        settings = SETTINGS | _local_settings(remote)
-    return builder.remote(remote).config(map={**settings, **wanted}).getOrCreate()
+    if not remote.startswith("local"):
+        return builder.remote(remote).config(map={**wanted}).getOrCreate()
+    _find_java()
+    _prepare_local_processes()
+    settings = _settings() | _local_settings(remote) | wanted
+    with warnings.catch_warnings():  # the server has them all; Spark sets them once more, and some can only be set once
+        warnings.filterwarnings("ignore", message="Failed to set spark", category=UserWarning)
+        return builder.remote(remote).config(map={**settings}).getOrCreate()
 
 
 def _spark_session() -> type[SparkSession]:

@@ -26,7 +26,7 @@ from quercus.errors import DataError
 from quercus.plan import Plan
 from quercus.result import Matches
 
-VERSION = 1
+VERSION = 2  # 1: keys were hashed as given, not as they are compared
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MILLISECOND, _MICROSECOND = 10**6, 10**3  # in nanoseconds: of a watermark, and between two times of Spark
 _DIGEST = 32

@@ -18,6 +18,8 @@ from pyspark.sql import types as st
 
 from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.run import needed
+from quercus.backends.spark.key_values import INTEGERS, key_value, micros_of
+from quercus.backends.spark.pushdown import MICROSECONDS, column
 from quercus.backends.spark.schemas import named
 from quercus.backends.spark.stream_groups import Grouping, counts_events, labels
 from quercus.errors import DataError
@@ -32,8 +34,6 @@ Frame = Any  # of pandas
 OTHER = -1  # the code of types that no leaf takes
 WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column that has one
 _MOST_NULLS = 62  # columns that one number can tell the nulls of
-_UNITS = {"s": 10**6, "ms": 10**3, "us": 1}
-_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 
 
 @frozen
@@ -67,11 +67,6 @@ class Layout:
     def sent(self, i: int) -> str:
         """What the i-th attribute is called on the way."""
         return f"quercus_a{i}"
-
-
-def column(name: str) -> Column:
-    """A column by its exact name, whatever is in it."""
-    return f.col("`" + name.replace("`", "``") + "`")
 
 
 def packed(plan: Plan, df: DataFrame, layout: Layout, shared: Grouping, *, spark_drops: bool) -> DataFrame:
@@ -137,22 +132,13 @@ def _code(text: Column, types: tuple[str, ...]) -> Column:
 
 
 def _key_value(name: str, plan: Plan, given: st.DataType) -> Column:
-    """A key as the engine compares it: moments in the unit that it knows, 0.0 and -0.0 alike."""
-    kind = wanted_columns(plan.schema).get(name)
-    if isinstance(given, st.FloatType | st.DoubleType):
-        return column(name) + f.lit(0.0)
-    if kind != "timestamp" or isinstance(given, st.StringType):
-        return column(name)
-    micros, unit = _micros(column(name), given), plan.schema.timestamp_unit
-    return micros if unit in ("us", "ns") else f.floor(micros / f.lit(_UNITS[unit]))
-
-
-def _micros(c: Column, given: st.DataType) -> Column:
-    if isinstance(given, st.DateType):
-        return f.unix_date(c).cast("long") * f.lit(86_400_000_000)
-    if isinstance(given, st.TimestampNTZType):
-        return f.timestamp_diff("MICROSECOND", f.lit("1970-01-01").cast("timestamp_ntz"), c)
-    return f.unix_micros(c)
+    """A key as the engine compares it, from what is sent: decimals become floats on the way."""
+    if wanted_columns(plan.schema).get(name) == "float64" and isinstance(given, st.DecimalType):
+        return column(name).cast("double") + f.lit(0.0)
+    found = key_value(name, plan, given)
+    if isinstance(found, str):
+        raise DataError(f"column {found}", column=name)
+    return found
 
 
 def _sent(c: Column, kind: Type, given: st.DataType, name: str) -> Column:
@@ -164,22 +150,25 @@ def _sent(c: Column, kind: Type, given: st.DataType, name: str) -> Column:
     if kind == "timestamp":
         if isinstance(given, st.StringType):
             raise DataError(f"column '{name}' is text: cast it to a timestamp first", column=name)
-        return f.coalesce(_micros(c, given), f.lit(0))
+        return f.coalesce(micros_of(c, given), f.lit(0))
     if kind == "bool":
         return f.coalesce(c, f.lit(False))
     number = "long" if kind == "int64" else "double"
+    if kind == "int64" and isinstance(given, st.DecimalType):  # a cast may go round without a word
+        wrong = f.concat(f.lit(f"column '{name}': "), c.cast("string"), f.lit(" does not fit int64"))
+        c = f.when(~c.between(f.lit(-(2**63)), f.lit(2**63 - 1)), f.raise_error(wrong).cast("long")).otherwise(c)
     return f.coalesce(c.cast(number), f.lit(0).cast(number))
 
 
 def _order(name: str, given: st.DataType) -> Column:
     """What breaks ties, as something that pandas keeps exactly; null is an error, for it is in no order."""
     c = column(name)
-    if isinstance(given, _INTEGERS):
+    if isinstance(given, INTEGERS):
         kept, kind = c.cast("long"), "long"
     elif isinstance(given, st.StringType):
         kept, kind = c, "string"
     elif isinstance(given, st.TimestampType | st.TimestampNTZType | st.DateType):
-        kept, kind = _micros(c, given), "long"
+        kept, kind = micros_of(c, given), "long"
     else:
         raise DataError(
             f"column '{name}', which breaks ties, is {given.simpleString()}: give integers, text or moments",
@@ -214,7 +203,7 @@ def _moments(micros: Any, layout: Layout) -> pa.Array:
     if layout.time_unit == "ns":
         made = micros * 1000
     else:
-        length = _UNITS[layout.time_unit]
+        length = MICROSECONDS[layout.time_unit]
         made = micros if length == 1 else micros // length
         if length > 1 and (made * length != micros).any():
             wrong = int(micros[np.argmax(made * length != micros)])
@@ -237,7 +226,7 @@ def _array(frame: Frame, i: int, kind: Type, layout: Layout) -> pa.Array:
     mask = missing if missing.any() else None
     if kind == "timestamp":
         micros, unit = values.to_numpy(np.int64), layout.timestamp_unit
-        made = micros * 1000 if unit == "ns" else micros // _UNITS[unit]  # rounded down, as everywhere
+        made = micros * 1000 if unit == "ns" else micros // MICROSECONDS[unit]  # rounded down, as everywhere
         return pa.array(made, pa.int64(), mask=mask).view(pa.timestamp(unit))
     target = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}[kind]
     return pa.array(values.to_numpy(), target, mask=mask)
