@@ -165,8 +165,8 @@ cdef class Table:
             which = &new[0]
         try:
             with nogil:
-                if learn and which == NULL:
-                    status = self._foresee(&rows[0], n)
+                if learn:
+                    status = self._foresee(&rows[0], n, which)
                 while begin < n and not status:
                     size = min(n - begin, <Py_ssize_t> BLOCK)
                     if learn and 2 * (self.used + BLOCK) > <int64_t> self.mask:
@@ -421,38 +421,49 @@ cdef class Table:
             self.arena, self.room = arena, room
         return 0
 
-    cdef int _foresee(self, const int64_t* rows, Py_ssize_t n) noexcept nogil:
-        """Room for the keys of many rows, as far as some of them tell how many there will be."""
-        cdef Py_ssize_t i, k, m = min(n // 64, <Py_ssize_t> SAMPLE), different = 0
+    cdef int _foresee(self, const int64_t* rows, Py_ssize_t n, const uint8_t* new) noexcept nogil:
+        """Room for the keys that many rows may add, as far as some of them tell how many these are."""
+        cdef Py_ssize_t k, m = min(n // 64, <Py_ssize_t> SAMPLE), step = n // max(m, 1), n_some = 0, looked_at = 0, different = 0
         cdef int64_t some[BLOCK]
-        cdef uint64_t hashes[BLOCK]
-        cdef uint8_t whole[BLOCK]
-        cdef uint32_t tag
         cdef uint32_t* met
-        cdef uint64_t at, slots = self.mask + 1
+        cdef uint64_t slots = self.mask + 1
         cdef double keys
         if m < 8 * BLOCK:
             return 0
         met = <uint32_t*> calloc(2 * SAMPLE, sizeof(uint32_t))
         if met == NULL:
             return -1
-        for k in range(m // BLOCK):
-            for i in range(BLOCK):
-                some[i] = rows[(k * BLOCK + i) * (n // m)]
-            self._hash(some, BLOCK, hashes, whole)
-            for i in range(BLOCK):
-                tag = <uint32_t> hashes[i] | 1
-                at = hashes[i] >> 50                # of 2 * SAMPLE
-                while met[at] != 0 and met[at] != tag:
-                    at = (at + 1) & <uint64_t> (2 * SAMPLE - 1)
-                if whole[i] and met[at] == 0:
-                    different += 1
-                    met[at] = tag
+        for k in range(m):
+            if new == NULL or new[k * step]:
+                some[n_some] = rows[k * step]
+                n_some += 1
+            if n_some == BLOCK or k == m - 1:
+                different += self._meet(some, n_some, met)
+                looked_at += n_some
+                n_some = 0
         free(met)
-        keys = expected(<double> (m // BLOCK * BLOCK), <double> different, <double> n)
+        keys = expected(<double> looked_at, <double> different, <double> n * <double> looked_at / <double> m)
         while <double> slots < 2 * keys:
             slots *= 2
         return self._resize(slots) if slots > self.mask + 1 else 0
+
+    cdef Py_ssize_t _meet(self, const int64_t* rows, Py_ssize_t n, uint32_t* met) noexcept nogil:
+        """How many of some rows have a key that was not met before, by the two halves of its hash."""
+        cdef uint64_t hashes[BLOCK]
+        cdef uint8_t whole[BLOCK]
+        cdef Py_ssize_t i, new = 0
+        cdef uint64_t at
+        cdef uint32_t tag
+        self._hash(rows, n, hashes, whole)
+        for i in range(n):
+            tag = <uint32_t> hashes[i] | 1
+            at = hashes[i] >> 50                # of 2 * SAMPLE
+            while met[at] != 0 and met[at] != tag:
+                at = (at + 1) & <uint64_t> (2 * SAMPLE - 1)
+            if whole[i] and met[at] == 0:
+                new += 1
+                met[at] = tag
+        return new
 
     cdef int _resize(self, uint64_t size) noexcept nogil:
         """So many slots, a power of two, with all keys in them."""
