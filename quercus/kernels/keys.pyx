@@ -180,6 +180,8 @@ cdef class Table:
             raise MemoryError("no memory left for keys")
         if status == -2:
             raise OverflowError("more than 2**31 different keys")
+        if status == -3:
+            raise OverflowError("a key of 4 GiB or more")
         return found
 
     cdef int _load(self, parts, const int64_t[::1] rows) except -1:
@@ -342,7 +344,8 @@ cdef class Table:
     cdef inline bint _is(self, uint64_t word, int64_t row) noexcept nogil:
         """Whether the key of a row is this one."""
         cdef int i
-        cdef int64_t begin, size, stored
+        cdef int64_t begin, size, number
+        cdef uint32_t length
         cdef const uint8_t* at
         cdef Part* p
         if self.alone:
@@ -350,27 +353,31 @@ cdef class Table:
         at = self.arena + word
         for i in range(self.n_parts):
             p = &self.parts[i]
-            memcpy(&stored, at, 8)
-            at += 8
             if p.numbers != NULL:
-                if stored != p.numbers[row]:
+                memcpy(&number, at, 8)
+                if number != p.numbers[row]:
                     return False
+                at += 8
             else:
+                memcpy(&length, at, 4)
                 self._text(p, row, &begin, &size)
-                if stored != size or not same_bytes(at, p.data + begin, size):
+                if <int64_t> length != size or not same_bytes(at + 4, p.data + begin, size):
                     return False
-                at += size
+                at += 4 + size
         return True
 
     cdef int _add(self, int64_t row, uint32_t tag, Slot* slot, int64_t* out) noexcept nogil:
         cdef int64_t code
         cdef uint64_t word
+        cdef int r
         if self.alone:
             word = <uint64_t> self.parts[0].numbers[row]
         else:
             word = <uint64_t> self.filled
-            if self._write(row):
-                return -1
+            r = self._write(row)
+            if r:
+                self.filled = <int64_t> word
+                return r
         if self.n_free:
             self.n_free -= 1
             code = self.free_codes[self.n_free]
@@ -388,6 +395,7 @@ cdef class Table:
         """Keep the key of a row: of each part the number, or the length and the bytes."""
         cdef int i
         cdef int64_t begin, size
+        cdef uint32_t length
         cdef Part* p
         for i in range(self.n_parts):
             p = &self.parts[i]
@@ -398,11 +406,14 @@ cdef class Table:
                 self.filled += 8
             else:
                 self._text(p, row, &begin, &size)
-                if self._ensure(8 + size):
+                length = <uint32_t> size
+                if <int64_t> length != size:
+                    return -3
+                if self._ensure(4 + size):
                     return -1
-                memcpy(self.arena + self.filled, &size, 8)
-                copy_bytes(self.arena + self.filled + 8, p.data + begin, size)
-                self.filled += 8 + size
+                memcpy(self.arena + self.filled, &length, 4)
+                copy_bytes(self.arena + self.filled + 4, p.data + begin, size)
+                self.filled += 4 + size
         return 0
 
     # room
@@ -544,11 +555,13 @@ cdef class Table:
 
     cdef int64_t _length(self, uint64_t word) noexcept nogil:
         """How many bytes a key takes."""
-        cdef int64_t at = <int64_t> word, size
+        cdef int64_t at = <int64_t> word
+        cdef uint32_t length
         cdef int i
         for i in range(self.n_parts):
             if self.texts[i]:
-                memcpy(&size, self.arena + at, 8)
-                at += size
-            at += 8
+                memcpy(&length, self.arena + at, 4)
+                at += 4 + <int64_t> length
+            else:
+                at += 8
         return at - <int64_t> word
