@@ -305,15 +305,7 @@ cdef class Windows(Asked):
                 r = self._close(w, here, w.iter_, w.num, chain)
                 if r:
                     return r
-            if before >= 0:
-                self.w[before].next_ = next_
-            elif g != NULL:
-                g.head = next_
-            else:
-                self.loose = next_
-            if g != NULL and next_ < 0:
-                g.tail = before
-            self._release(i)
+            self._take_out(g, before, i)
             i = next_
         if g != NULL and g.head < 0:
             self._be_idle(group)
@@ -403,15 +395,7 @@ cdef class Windows(Asked):
             w = &self.w[i]
             next_ = w.next_
             if position >= w.ready and not self._holds(BOUND_, here, w, w.iter_ + (position - w.ready), w.num):
-                if before >= 0:
-                    self.w[before].next_ = next_
-                elif g != NULL:
-                    g.head = next_
-                else:
-                    self.loose = next_
-                if g != NULL and next_ < 0:
-                    g.tail = before
-                self._release(i)
+                self._take_out(g, before, i)
             else:
                 before = i
             i = next_

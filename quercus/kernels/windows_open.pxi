@@ -160,6 +160,19 @@ cdef class Open(Pass):
         self._forget(g.chain)
         g.chain = g.head = g.tail = g.fresh = -1
 
+    cdef inline void _take_out(self, Cluster* g, int64_t before, int64_t i) noexcept nogil:
+        """Release a window of a group, or of none, that stands behind another one there, or as the first behind -1."""
+        cdef int32_t next_ = self.w[i].next_
+        if before >= 0:
+            self.w[before].next_ = next_
+        elif g != NULL:
+            g.head = next_
+        else:
+            self.loose = next_
+        if g != NULL and next_ < 0:
+            g.tail = <int32_t> before
+        self._release(i)
+
     cdef void _release(self, int64_t i) noexcept nogil:
         """A window that is closed or dropped: its room is used again."""
         self._forget(self.w[i].chain)
