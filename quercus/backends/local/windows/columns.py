@@ -108,7 +108,7 @@ class Columns:
     def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
         """The codes of the tuples at some positions, and of windows that open there, where `starts` says so.
 
-        Below 0: none. Only windows make keys known; what tuples before them have in common with each other is no matter.
+        Below 0: none. Only windows make keys known: a tuple whose key none has touches none.
         """
         here, home = tuple(k.here for k in keys), tuple(k.first for k in keys)
         if keys and here == home and ("codes", here, keys) not in self._made:
