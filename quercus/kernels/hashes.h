@@ -55,4 +55,13 @@ static inline int same_bytes(const uint8_t* one, const uint8_t* other, int64_t s
     return memcmp(one, other, (size_t) size) == 0;
 }
 
+static inline void copy_bytes(uint8_t* to, const uint8_t* at, int64_t size) {
+    if (size >= 8 && size <= 16) {
+        uint64_t first = hash_word(at), last = hash_word(at + size - 8);
+        memcpy(to, &first, 8);
+        memcpy(to + size - 8, &last, 8);
+    } else if (size > 0)
+        memcpy(to, at, (size_t) size);
+}
+
 #endif

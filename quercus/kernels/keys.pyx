@@ -2,12 +2,16 @@
 
 Open addressing. Strings are hashed and compared as they lie in Arrow buffers, and copied once, when they are new. Rows are
 taken in blocks: all hashes of a block first, so that the memory of its slots, and then that of its keys, is on its way
-before it is needed. So a key that was seen before costs about the same, however many there are.
+before it is needed. So a key costs about the same, however many there are.
+
+A slot is found by the first bits of a hash. More slots keep the keys in their order, so that they are made in one go from
+first to last, and nothing else of a hash is needed than what stands in the slot.
 """
 
 cimport cython
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.math cimport exp
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -18,8 +22,8 @@ from quercus.kernels.memory import empty
 cdef extern from "hashes.h":
     uint64_t hash_number(int64_t value, uint64_t seed) noexcept nogil
     uint64_t hash_bytes(const uint8_t* at, int64_t size, uint64_t seed) noexcept nogil
-    uint64_t hash_mix(uint64_t a, uint64_t b) noexcept nogil
     bint same_bytes(const uint8_t* one, const uint8_t* other, int64_t size) noexcept nogil
+    void copy_bytes(uint8_t* to, const uint8_t* at, int64_t size) noexcept nogil
 
 cdef extern from "prefetch.h":
     void prefetch(const void* at) noexcept nogil
@@ -28,25 +32,43 @@ cdef enum:
     BLOCK = 64
     AHEAD = 16                  # rows whose strings are on their way while one is hashed
     MOST_PARTS = 32
+    SAMPLE = 8192               # rows that are looked at to tell how many keys there are
 
 MISSING, UNKNOWN = -1, -2       # a part is null; a key that was not seen before
 
 
-cdef struct Part:               # of a key, in the rows at hand
-    const int64_t* numbers      # NULL: strings
-    const int32_t* short_       # offsets, of one of two widths
-    const int64_t* long_
-    const uint8_t* data
-    const uint8_t* valid        # NULL: all are
-
 cdef struct Slot:
     uint64_t word               # the key, where it is one number; else where it lies
-    uint32_t tag                # of its hash
+    uint32_t tag                # the first bits of its hash
     int32_t code                # -1: nothing here
 
 
+include "keys_rows.pxi"
+
+
+cdef void insert(uint8_t* sorted_, Py_ssize_t n, uint8_t value) noexcept nogil:
+    """One more among numbers that ascend."""
+    while n > 0 and sorted_[n - 1] > value:
+        sorted_[n] = sorted_[n - 1]
+        n -= 1
+    sorted_[n] = value
+
+
+cdef double expected(double looked_at, double different, double most) noexcept nogil:
+    """How many keys there are, all as likely, of which so many in a sample differ: keys * (1 - e ** (-sample / keys))."""
+    cdef double low = different, high = most, middle
+    cdef int i
+    for i in range(30):
+        middle = (low + high) / 2
+        if middle * (1 - exp(-looked_at / middle)) < different:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @cython.final
-cdef class Table:
+cdef class Table(Rows):
     """The keys that were seen, as 0, 1, 2, ... in the order of appearance; numbers that were let go are given again.
 
     A part is (values, valid) for whole numbers, (offsets, data, valid) for strings; `valid`, a byte for each row, may be None.
@@ -59,42 +81,24 @@ cdef class Table:
     [1, -2]
     """
 
-    cdef int n_parts
-    cdef uint64_t seed
     cdef Slot* slots
     cdef size_t slot_bytes
     cdef uint64_t mask
+    cdef int shift              # of a hash, to the place where its slot is looked for
     cdef int64_t used           # keys that are there
-    cdef int64_t n, cap         # numbers that were ever given, and room for them
-    cdef uint64_t* hashes       # by number
-    cdef uint64_t* words
-    cdef uint8_t* live
+    cdef int64_t n              # numbers that were ever given
     cdef int32_t* free_codes
     cdef int64_t n_free
     cdef uint8_t* arena
     cdef int64_t filled
     cdef size_t room
-    cdef bint alone             # the key is one whole number
-    cdef int texts[MOST_PARTS]  # whether a part is a string; -1: not known yet
-    cdef list _held
-    cdef Part parts[MOST_PARTS]
 
-    def __cinit__(self, int n_parts, seed):
-        cdef int i
-        if not 0 < n_parts <= MOST_PARTS:
-            raise ValueError(f"keys of {n_parts} parts")
-        self.n_parts, self.seed = n_parts, <uint64_t> (seed & 0xFFFFFFFFFFFFFFFF)
-        self._held = []
-        for i in range(n_parts):
-            self.texts[i] = -1
+    def __cinit__(self):
         if self._resize(1024):
             raise MemoryError()
 
     def __dealloc__(self):
         give(self.slots, self.slot_bytes)
-        free(self.hashes)
-        free(self.words)
-        free(self.live)
         free(self.free_codes)
         give(self.arena, self.room)
 
@@ -109,7 +113,7 @@ cdef class Table:
     @property
     def bytes(self):
         """What is held."""
-        return self.slot_bytes + self.cap * 21 + self.room
+        return self.slot_bytes + self.n * sizeof(int32_t) * (self.free_codes != NULL) + self.room
 
     def codes(self, parts, const int64_t[::1] rows):
         """The numbers of the keys at some rows; new keys get one. MISSING where a part is null."""
@@ -134,7 +138,6 @@ cdef class Table:
     cdef _codes(self, parts, const int64_t[::1] rows, bint learn, const uint8_t[::1] new):
         cdef Py_ssize_t n = rows.shape[0], begin = 0, size
         cdef int status = 0
-        cdef int64_t before = self.used
         cdef const uint8_t* which = NULL
         found = empty(n)
         cdef int64_t[::1] out = found
@@ -145,12 +148,12 @@ cdef class Table:
             which = &new[0]
         try:
             with nogil:
+                if learn:
+                    status = self._foresee(&rows[0], n, which)
                 while begin < n and not status:
                     size = min(n - begin, <Py_ssize_t> BLOCK)
                     if learn and 2 * (self.used + BLOCK) > <int64_t> self.mask:
-                        status = self._resize(self._enough(self.used - before, begin, n))
-                    if learn and not status and self.n + BLOCK > self.cap:
-                        status = self._widen()
+                        status = self._resize(2 * (self.mask + 1))
                     if not status:
                         status = self._block(&rows[begin], &out[begin], size, learn, which + begin if which != NULL else NULL)
                     begin += size
@@ -160,66 +163,9 @@ cdef class Table:
             raise MemoryError("no memory left for keys")
         if status == -2:
             raise OverflowError("more than 2**31 different keys")
+        if status == -3:
+            raise OverflowError("a key of 4 GiB or more")
         return found
-
-    cdef uint64_t _enough(self, int64_t new, Py_ssize_t seen, Py_ssize_t n) noexcept nogil:
-        """Slots for what is to come, if new keys go on as they came."""
-        cdef uint64_t slots = 2 * (self.mask + 1)
-        cdef double more = <double> new / <double> max(seen, 1) * <double> (n - seen)
-        while seen >= 256 and 2 * slots < 3 * (<double> self.used + more) and slots < <uint64_t> 1 << 40:
-            slots *= 2
-        return slots
-
-    cdef int _load(self, parts, const int64_t[::1] rows) except -1:
-        """The parts of keys, checked against the rows that are asked for."""
-        cdef int i
-        cdef Py_ssize_t k, most = 0
-        cdef const int64_t[::1] numbers
-        cdef const int32_t[::1] short_
-        cdef const int64_t[::1] long_
-        cdef const uint8_t[::1] data, valid
-        cdef int text
-        for k in range(rows.shape[0]):
-            if rows[k] < 0:
-                raise IndexError("a row before the first")
-            most = max(most, rows[k])
-        if len(parts) != self.n_parts:
-            raise ValueError("not the parts of these keys")
-        for i, given in enumerate(parts):
-            self.parts[i] = Part(NULL, NULL, NULL, NULL, NULL)
-            text = len(given) == 3
-            if self.texts[i] not in (-1, text):
-                raise ValueError("keys of another kind")
-            if not text:
-                numbers = given[0]
-                length = numbers.shape[0]
-                self.parts[i].numbers = &numbers[0] if length else NULL
-            else:
-                offsets, data = given[0], given[1]
-                length = len(offsets) - 1
-                if offsets.dtype == np.int32:
-                    short_ = offsets
-                    self.parts[i].short_ = &short_[0]
-                else:
-                    long_ = offsets
-                    self.parts[i].long_ = &long_[0]
-                if data.shape[0]:
-                    self.parts[i].data = &data[0]
-                if length > most and not 0 <= offsets[0] <= offsets[most + 1] <= data.shape[0]:
-                    raise ValueError("strings that are not there")
-            if length <= most:
-                raise IndexError("a row after the last")
-            known = given[1 + text]
-            if known is not None:
-                valid = known
-                if valid.shape[0] <= most:
-                    raise IndexError("a row after the last")
-                self.parts[i].valid = &valid[0]
-            self._held.append(given)
-        for i in range(self.n_parts):
-            self.texts[i] = len(parts[i]) == 3
-        self.alone = self.n_parts == 1 and not self.texts[0]
-        return 0
 
     # a block of rows
 
@@ -227,68 +173,56 @@ cdef class Table:
         self, const int64_t* rows, int64_t* out, Py_ssize_t n, bint learn, const uint8_t* new
     ) noexcept nogil:
         cdef uint64_t hashes[BLOCK]
-        cdef Py_ssize_t i
-        cdef Slot* slot
+        cdef uint64_t at[BLOCK]
+        cdef uint8_t whole[BLOCK]
+        cdef uint8_t seen[BLOCK]        # rows whose key seems to be there
+        cdef uint8_t left[BLOCK]        # ... and the others
+        cdef Py_ssize_t i, k, n_seen = 0, n_left = 0
         cdef int r
-        self._fetch(rows, 0, min(n, <Py_ssize_t> AHEAD))
+        self._hash(rows, n, hashes, whole)
         for i in range(n):
-            if i + AHEAD < n:
-                self._fetch(rows, i + AHEAD, i + AHEAD + 1)
-            out[i] = 0 if self._hash(rows[i], &hashes[i]) else -1
-            prefetch(&self.slots[hashes[i] & self.mask])
-        if not self.alone:
-            for i in range(n):
-                slot = &self.slots[hashes[i] & self.mask]
-                if slot.code >= 0 and slot.tag == <uint32_t> (hashes[i] >> 32):
-                    prefetch(self.arena + slot.word)
+            at[i] = hashes[i] >> self.shift
+            prefetch(&self.slots[at[i]])
         for i in range(n):
-            if out[i] == 0:
-                r = self._find(rows[i], hashes[i], learn and (new == NULL or new[i]), &out[i])
-                if r:
-                    return r
+            if not whole[i]:
+                out[i] = -1
+            elif self._seems_there(hashes[i], &at[i]):
+                seen[n_seen] = <uint8_t> i
+                n_seen += 1
+            else:
+                left[n_left] = <uint8_t> i
+                n_left += 1
+        for k in range(n_seen):
+            i = seen[k]
+            if self._is(self.slots[at[i]].word, rows[i]):
+                out[i] = self.slots[at[i]].code
+            else:
+                insert(left, n_left, <uint8_t> i)
+                n_left += 1
+        for k in range(n_left):
+            i = left[k]
+            r = self._find(rows[i], hashes[i], at[i], learn and (new == NULL or new[i]), &out[i])
+            if r:
+                return r
         return 0
 
-    cdef inline void _fetch(self, const int64_t* rows, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-        """Send for the strings of some rows."""
-        cdef Py_ssize_t i
-        cdef int64_t begin, size
-        if self.texts[0]:
-            for i in range(first, last):
-                self._text(&self.parts[0], rows[i], &begin, &size)
-                prefetch(self.parts[0].data + begin)
+    cdef inline bint _seems_there(self, uint64_t hash_, uint64_t* at) noexcept nogil:
+        """Go on to the slot that has the tag, whose key is sent for, or to the empty one before."""
+        cdef Slot* slot = &self.slots[at[0]]
+        while slot.code >= 0:
+            if slot.tag == <uint32_t> (hash_ >> 32):
+                if not self.alone:
+                    prefetch(self.arena + slot.word)
+                    prefetch(self.arena + slot.word + 24)       # keys are short; they may reach into the next line
+                return True
+            at[0] = (at[0] + 1) & self.mask
+            slot = &self.slots[at[0]]
+        return False
 
-    @cython.overflowcheck(False)
-    cdef inline bint _hash(self, int64_t row, uint64_t* hash_) noexcept nogil:
-        """Whether the key has all its parts, and its hash."""
-        cdef int i
-        cdef int64_t begin, size
-        cdef uint64_t h = self.seed
-        cdef Part* p
-        hash_[0] = 0
-        for i in range(self.n_parts):
-            p = &self.parts[i]
-            if p.valid != NULL and not p.valid[row]:
-                return False
-            if p.numbers != NULL:
-                h = hash_number(p.numbers[row], h)
-            else:
-                self._text(p, row, &begin, &size)
-                h = hash_bytes(p.data + begin, size, h)
-        hash_[0] = h
-        return True
-
-    cdef inline void _text(self, Part* p, int64_t row, int64_t* begin, int64_t* size) noexcept nogil:
-        if p.short_ != NULL:
-            begin[0] = p.short_[row]
-            size[0] = p.short_[row + 1] - p.short_[row]
-        else:
-            begin[0] = p.long_[row]
-            size[0] = p.long_[row + 1] - p.long_[row]
-
-    cdef inline int _find(self, int64_t row, uint64_t h, bint learn, int64_t* out) noexcept nogil:
-        cdef uint64_t at = h & self.mask
-        cdef uint32_t tag = <uint32_t> (h >> 32)
+    cdef inline int _find(self, int64_t row, uint64_t hash_, uint64_t at, bint learn, int64_t* out) noexcept nogil:
+        """The number of the key of a row, which stands in this slot or a later one if it is there."""
         cdef Slot* slot
+        cdef uint32_t tag = <uint32_t> (hash_ >> 32)
         while True:
             slot = &self.slots[at]
             if slot.code < 0:
@@ -300,12 +234,13 @@ cdef class Table:
         if not learn:
             out[0] = -2
             return 0
-        return self._add(row, h, slot, out)
+        return self._add(row, tag, slot, out)
 
     cdef inline bint _is(self, uint64_t word, int64_t row) noexcept nogil:
         """Whether the key of a row is this one."""
         cdef int i
-        cdef int64_t begin, size, stored
+        cdef int64_t begin, size, number
+        cdef uint32_t length
         cdef const uint8_t* at
         cdef Part* p
         if self.alone:
@@ -313,27 +248,31 @@ cdef class Table:
         at = self.arena + word
         for i in range(self.n_parts):
             p = &self.parts[i]
-            memcpy(&stored, at, 8)
-            at += 8
             if p.numbers != NULL:
-                if stored != p.numbers[row]:
+                memcpy(&number, at, 8)
+                if number != p.numbers[row]:
                     return False
+                at += 8
             else:
+                memcpy(&length, at, 4)
                 self._text(p, row, &begin, &size)
-                if stored != size or not same_bytes(at, p.data + begin, size):
+                if <int64_t> length != size or not same_bytes(at + 4, p.data + begin, size):
                     return False
-                at += size
+                at += 4 + size
         return True
 
-    cdef int _add(self, int64_t row, uint64_t h, Slot* slot, int64_t* out) noexcept nogil:
+    cdef int _add(self, int64_t row, uint32_t tag, Slot* slot, int64_t* out) noexcept nogil:
         cdef int64_t code
         cdef uint64_t word
+        cdef int r
         if self.alone:
             word = <uint64_t> self.parts[0].numbers[row]
         else:
             word = <uint64_t> self.filled
-            if self._write(row):
-                return -1
+            r = self._write(row)
+            if r:
+                self.filled = <int64_t> word
+                return r
         if self.n_free:
             self.n_free -= 1
             code = self.free_codes[self.n_free]
@@ -342,9 +281,8 @@ cdef class Table:
             if code >= 2147483647:
                 return -2
             self.n += 1
-        self.hashes[code], self.words[code], self.live[code] = h, word, 1
         self.used += 1
-        slot.word, slot.tag, slot.code = word, <uint32_t> (h >> 32), <int32_t> code
+        slot.word, slot.tag, slot.code = word, tag, <int32_t> code
         out[0] = code
         return 0
 
@@ -352,6 +290,7 @@ cdef class Table:
         """Keep the key of a row: of each part the number, or the length and the bytes."""
         cdef int i
         cdef int64_t begin, size
+        cdef uint32_t length
         cdef Part* p
         for i in range(self.n_parts):
             p = &self.parts[i]
@@ -362,12 +301,14 @@ cdef class Table:
                 self.filled += 8
             else:
                 self._text(p, row, &begin, &size)
-                if self._ensure(8 + size):
+                length = <uint32_t> size
+                if <int64_t> length != size:
+                    return -3
+                if self._ensure(4 + size):
                     return -1
-                memcpy(self.arena + self.filled, &size, 8)
-                if size:
-                    memcpy(self.arena + self.filled + 8, p.data + begin, size)
-                self.filled += 8 + size
+                memcpy(self.arena + self.filled, &length, 4)
+                copy_bytes(self.arena + self.filled + 4, p.data + begin, size)
+                self.filled += 4 + size
         return 0
 
     # room
@@ -386,43 +327,70 @@ cdef class Table:
             self.arena, self.room = arena, room
         return 0
 
-    cdef int _widen(self) noexcept nogil:
-        """Room for more numbers."""
-        cdef int64_t cap = 2 * self.cap if self.cap else 1024
-        cdef void* a = realloc(self.hashes, cap * sizeof(uint64_t))
-        cdef void* b
-        cdef void* c
-        if a != NULL:
-            self.hashes = <uint64_t*> a
-        b = realloc(self.words, cap * sizeof(uint64_t))
-        if b != NULL:
-            self.words = <uint64_t*> b
-        c = realloc(self.live, cap)
-        if c != NULL:
-            self.live = <uint8_t*> c
-        if a == NULL or b == NULL or c == NULL:
+    cdef int _foresee(self, const int64_t* rows, Py_ssize_t n, const uint8_t* new) noexcept nogil:
+        """Room for the keys that many rows may add, as far as some of them tell how many these are."""
+        cdef Py_ssize_t k, m = min(n // 64, <Py_ssize_t> SAMPLE), step = n // max(m, 1), n_some = 0, looked_at = 0, different = 0
+        cdef int64_t some[BLOCK]
+        cdef uint32_t* met
+        cdef uint64_t slots = self.mask + 1
+        cdef double keys
+        if m < 8 * BLOCK:
+            return 0
+        met = <uint32_t*> calloc(2 * SAMPLE, sizeof(uint32_t))
+        if met == NULL:
             return -1
-        self.cap = cap
-        return 0
+        for k in range(m):
+            if new == NULL or new[k * step]:
+                some[n_some] = rows[k * step]
+                n_some += 1
+            if n_some == BLOCK or k == m - 1:
+                different += self._meet(some, n_some, met)
+                looked_at += n_some
+                n_some = 0
+        free(met)
+        keys = expected(<double> looked_at, <double> different, <double> n * <double> looked_at / <double> m)
+        while <double> slots < 2 * keys:
+            slots *= 2
+        return self._resize(slots) if slots > self.mask + 1 else 0
+
+    cdef Py_ssize_t _meet(self, const int64_t* rows, Py_ssize_t n, uint32_t* met) noexcept nogil:
+        """How many of some rows have a key that was not met before, by the two halves of its hash."""
+        cdef uint64_t hashes[BLOCK]
+        cdef uint8_t whole[BLOCK]
+        cdef Py_ssize_t i, new = 0
+        cdef uint64_t at
+        cdef uint32_t tag
+        self._hash(rows, n, hashes, whole)
+        for i in range(n):
+            tag = <uint32_t> hashes[i] | 1
+            at = hashes[i] >> 50                # of 2 * SAMPLE
+            while met[at] != 0 and met[at] != tag:
+                at = (at + 1) & <uint64_t> (2 * SAMPLE - 1)
+            if whole[i] and met[at] == 0:
+                new += 1
+                met[at] = tag
+        return new
 
     cdef int _resize(self, uint64_t size) noexcept nogil:
         """So many slots, a power of two, with all keys in them."""
         cdef size_t held = size * sizeof(Slot)
         cdef Slot* slots = <Slot*> take(&held)
         cdef uint64_t i, at, mask = size - 1
-        cdef int64_t code
+        cdef int shift = 64
         if slots == NULL:
             return -1
-        for i in range(size):
-            slots[i].code = -1
-        for code in range(self.n):
-            if self.live[code]:
-                at = self.hashes[code] & mask
-                while slots[at].code >= 0:
-                    at = (at + 1) & mask
-                slots[at] = Slot(self.words[code], <uint32_t> (self.hashes[code] >> 32), <int32_t> code)
+        while size >> (64 - shift) > 1:
+            shift -= 1
+        memset(slots, 255, size * sizeof(Slot))
+        if self.slots != NULL:
+            for i in range(self.mask + 1):
+                if self.slots[i].code >= 0:
+                    at = <uint64_t> self.slots[i].tag << 32 >> shift
+                    while slots[at].code >= 0:
+                        at = (at + 1) & mask
+                    slots[at] = self.slots[i]
         give(self.slots, self.slot_bytes)
-        self.slots, self.slot_bytes, self.mask = slots, held, mask
+        self.slots, self.slot_bytes, self.mask, self.shift = slots, held, mask, shift
         return 0
 
     # forgetting
@@ -431,7 +399,8 @@ cdef class Table:
         """Let go of all other keys."""
         cdef Py_ssize_t k
         cdef int64_t code, size, filled = 0
-        cdef uint64_t slots = 1024
+        cdef uint64_t i, slots = 1024
+        cdef Slot* slot
         cdef uint8_t* arena = NULL
         cdef int32_t* given
         cdef size_t room = 0
@@ -442,10 +411,14 @@ cdef class Table:
         if given == NULL:
             raise MemoryError()
         self.free_codes = given
-        wanted_ = np.zeros(self.n, np.uint8)
+        wanted_, places_ = np.zeros(self.n, np.uint8), np.full(self.n, -1)
         cdef uint8_t[::1] wanted = wanted_
+        cdef int64_t[::1] places = places_      # of slots, by number
         for k in range(codes.shape[0]):
             wanted[codes[k]] = 1
+        for i in range(self.mask + 1):
+            if self.slots[i].code >= 0:
+                places[self.slots[i].code] = <int64_t> i
         if not self.alone and self.filled:
             room = self.filled
             arena = <uint8_t*> take(&room)
@@ -453,18 +426,19 @@ cdef class Table:
                 raise MemoryError()
         self.used = 0
         for code in range(self.n):
-            if not self.live[code]:
+            if places[code] < 0:
                 continue
+            slot = &self.slots[places[code]]
             if not wanted[code]:
-                self.live[code] = 0
+                slot.code = -1
                 self.free_codes[self.n_free] = <int32_t> code
                 self.n_free += 1
                 continue
             self.used += 1
             if not self.alone:
-                size = self._length(self.words[code])
-                memcpy(arena + filled, self.arena + self.words[code], size)
-                self.words[code] = <uint64_t> filled
+                size = self._length(slot.word)
+                memcpy(arena + filled, self.arena + slot.word, size)
+                slot.word = <uint64_t> filled
                 filled += size
         if not self.alone and self.filled:
             give(self.arena, self.room)
@@ -476,11 +450,13 @@ cdef class Table:
 
     cdef int64_t _length(self, uint64_t word) noexcept nogil:
         """How many bytes a key takes."""
-        cdef int64_t at = <int64_t> word, size
+        cdef int64_t at = <int64_t> word
+        cdef uint32_t length
         cdef int i
         for i in range(self.n_parts):
             if self.texts[i]:
-                memcpy(&size, self.arena + at, 8)
-                at += size
-            at += 8
+                memcpy(&length, self.arena + at, 4)
+                at += 4 + <int64_t> length
+            else:
+                at += 8
         return at - <int64_t> word

@@ -3,8 +3,6 @@
 cdef struct Queue:          # the open windows of a group, by the steps that opened them
     int32_t head            # -1: none
     int32_t tail
-    int32_t size
-    int32_t unused
 
 
 cdef class Pairs(Pass):
@@ -17,7 +15,7 @@ cdef class Pairs(Pass):
     cdef Queue* queues
     cdef size_t room
     cdef object _later
-    cdef int32_t[::1] later     # of each step that opened a window: the one that opened the next in its group
+    cdef int32_t[::1] later     # of a step that opened a window, if it is not the tail: the one that opened the next
     cdef Py_ssize_t at
     cdef int64_t n_groups, n_open, max_closed, deadline, max_state
     cdef Out outs[2]
@@ -26,7 +24,6 @@ cdef class Pairs(Pass):
         self, const int64_t[::1] steps, const int64_t[::1] codes, const uint16_t[::1] flags, int64_t n_groups, int64_t max_closed,
         int64_t max_nanoseconds, int64_t max_state,
     ):
-        cdef int64_t i
         if not steps.shape[0] == codes.shape[0] == flags.shape[0] or steps.shape[0] >= 2 ** 31:
             raise ValueError("steps that differ in length, or too many")
         self.steps, self.codes, self.flags, self.n_groups = steps, codes, flags, n_groups
@@ -37,8 +34,7 @@ cdef class Pairs(Pass):
         self.queues = <Queue*> take(&self.room)
         if self.queues == NULL:
             raise MemoryError()
-        for i in range(n_groups):
-            self.queues[i] = Queue(-1, 0, 0, 0)
+        memset(self.queues, 255, n_groups * sizeof(Queue))
 
     def __dealloc__(self):
         cdef int i
@@ -84,25 +80,23 @@ cdef class Pairs(Pass):
             if QUERCUS_IS_CHECKED and code >= self.n_groups:
                 abort()
             q = &self.queues[code]
-            if f & ENDS_:
-                j = q.head
-                if self.outs[0].n + q.size > self.max_closed:
-                    return -2
-                while j >= 0:
-                    if push(&self.outs[0], steps[s - 1]) or push(&self.outs[1], steps[j]):
-                        return -5
-                    j = self.later[j]
             if f & ENDS_ or not f & STAYS_:
-                self.n_open -= q.size
-                q.head, q.size = -1, 0
+                j = q.head
+                while j >= 0:
+                    if f & ENDS_:
+                        if self.outs[0].n == self.max_closed:
+                            return -2
+                        if push(&self.outs[0], steps[s - 1]) or push(&self.outs[1], steps[j]):
+                            return -5
+                    self.n_open -= 1
+                    j = self.later[j] if j != q.tail else -1
+                q.head = -1
             if f & STARTS_:
-                self.later[s - 1] = -1
                 if q.head < 0:
                     q.head = <int32_t> (s - 1)
                 else:
                     self.later[q.tail] = <int32_t> (s - 1)
                 q.tail = <int32_t> (s - 1)
-                q.size += 1
                 self.n_open += 1
                 if self._holds_bytes() > self.max_state:
                     return -6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from random import Random
 
 import pyarrow as pa
@@ -27,17 +28,24 @@ def exact(value: object) -> object:
     return value
 
 
+def listed(written: Expressions, expressions: list[x.Expr], table: pa.Table) -> tuple[str, pa.Table]:
+    """Expressions as a SELECT list, and what it is over: columns of other names, with the rows numbered as n."""
+    names = {name: f"c{i}" for i, name in enumerate(table.column_names)}
+    values = [f"{written.value(e, lambda c: names[c.attr])} AS x{i}" for i, e in enumerate(expressions)]
+    given = table.rename_columns(list(names.values())).append_column("n", pa.array(range(len(table))))
+    return ", ".join(values), given
+
+
 def in_sql(expressions: list[x.Expr], table: pa.Table) -> list[list[object]]:
     written = Expressions()
-    names = {name: f"c{i}" for i, name in enumerate(table.column_names)}
-    listed = [f"{written.value(e, lambda c: names[c.attr])} AS x{i}" for i, e in enumerate(expressions)]
-    sql = f"SELECT {', '.join(listed)} FROM t ORDER BY n"
-    given = table.rename_columns(list(names.values())).append_column("n", pa.array(range(len(table))))
+    values, given = listed(written, expressions, table)
+    sql = f"SELECT {values} FROM t ORDER BY n"
     found = query(sql, written.parameters, {"t": given}, limits=Limits(), threads=1)
     return [column.to_pylist() for column in found.columns]
 
 
-def check(seed: int) -> None:
+def check(seed: int, run: Callable[[list[x.Expr], pa.Table], list[list[object]]] = in_sql) -> None:
+    """Random expressions over random columns, as `run` and as the engine evaluates them."""
     random = Random(seed)
     draw = Draw(random)
     data = columns(random, 40)
@@ -46,7 +54,7 @@ def check(seed: int) -> None:
     expressions = [typed(draw.of(random.choice(kinds), random.randrange(1, 5))) for _ in range(EACH)]
     expressions = [e for e in expressions if e.type != "null"]
     values = {name: from_arrow(table.column(name)) for name in table.column_names}
-    for e, found in zip(expressions, in_sql(expressions, table), strict=True):
+    for e, found in zip(expressions, run(expressions, table), strict=True):
         own = evaluate(e, lambda c: values[c.attr], len(table)).to_arrow().to_pylist()
         assert list(map(exact, found)) == list(map(exact, own)), (seed, e)
 

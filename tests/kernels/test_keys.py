@@ -78,3 +78,21 @@ def test_what_is_wrong_is_refused() -> None:
 
 def test_the_examples_in_the_kernel() -> None:
     assert doctest.testmod(keys).failed == 0
+
+
+@pytest.mark.parametrize("different", [3, 2_000, 100_000])
+@pytest.mark.parametrize("kind", ["numbers", "strings"])
+def test_many_rows_of_few_keys_or_many(kind: str, different: int) -> None:
+    random = np.random.default_rng(different)
+    values = random.integers(0, different, 120_000)
+    column = pa.array(values, mask=random.random(len(values)) < 0.01)
+    part = part_of(from_arrow(column if kind == "numbers" else column.cast(pa.string())))
+    table, rows = keys.Table(1, 5), np.arange(len(values))
+    first: dict[int, int] = {}
+    expected = [-1 if v is None else first.setdefault(v, len(first)) for v in column.to_pylist()]
+    assert table.codes([part], rows).tolist() == expected
+    assert table.find([part], rows).tolist() == expected
+    kept = np.arange(0, len(first), 3)
+    table.keep(kept)
+    assert table.find([part], rows).tolist() == [c if c < 0 or c % 3 == 0 else -2 for c in expected]
+    assert len(table) == len(kept)

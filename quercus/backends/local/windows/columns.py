@@ -106,9 +106,16 @@ class Columns:
         return [self._once(("part", p), partial(lambda p: part_of(self._given(p)), p)) for p in parts]
 
     def groups(self, keys: tuple[Key, ...], at: Index, starts: Mask) -> tuple[Index, Index]:
-        """The codes of the tuples at some positions, and of windows that open there, where `starts` says so."""
+        """The codes of the tuples at some positions, and of windows that open there, where `starts` says so.
+
+        Below 0: none. Only windows make keys known: a tuple whose key none has touches none.
+        """
         here, home = tuple(k.here for k in keys), tuple(k.first for k in keys)
-        codes = self._learnt(here, keys, at)
+        if keys and here == home and ("codes", here, keys) not in self._made:
+            rows = self.events.input_rows(at)
+            codes = self.keys.table(keys).find_or_add(self._parts(here), rows, starts.view(np.uint8))
+        else:
+            codes = self._learnt(here, keys, at)
         return codes, codes if here == home else self._learnt(home, keys, at)
 
     def _learnt(self, parts: tuple[x.Expr, ...], space: tuple[Key, ...], at: Index) -> Index:
