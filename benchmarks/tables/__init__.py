@@ -26,6 +26,7 @@ class Table:
 
 TABLES = {
     "engine": Table("engine", engine.beside),
+    "flink": Table("flink", engine.flink),
     "summary": Table("engine", engine.summary),
     "stages": Table("engine", engine.stages),
     "growth-events": Table("engine", engine.events),
