@@ -51,6 +51,7 @@ function chosen(shape) {
 function trouble(e) {
   writing.said({ message: e.message, line: null, hint: null, span: null });
   byId('status').textContent = 'not answered';
+  wilted();
 }
 
 // ---- running
@@ -96,6 +97,7 @@ async function cancel() {
 // ---- files
 async function opened(file) {
   state.file = file;
+  cleared('Run the query to see what it finds.');
   const facts = await ask('columns', { file });
   const fill = (id, guess) => byId(id).replaceChildren(...facts.columns.map((c) => make('option', { value: c.name, selected: c.name === guess }, c.name)));
   fill('time', facts.time);
