@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any, TypeVar
@@ -371,13 +372,15 @@ def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Tab
     for explicit in _json_schemas(schema, wanted):
         options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
         try:
-            return by_blocks(
-                lambda block, options=options: pa.json.read_json(path, pa.json.ReadOptions(block_size=block), options)
-            )
+            return by_blocks(partial(_json, path, options))
         except pa.ArrowInvalid as e:
             failed = failed or e
     assert failed is not None
     raise failed
+
+
+def _json(path: Path, options: Any, block: int) -> pa.Table:
+    return pa.json.read_json(path, pa.json.ReadOptions(block_size=block), options)
 
 
 def _json_schemas(schema: Schema, wanted: Mapping[str, Type]) -> Iterator[Any]:

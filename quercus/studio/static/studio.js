@@ -128,7 +128,7 @@ async function begin() {
   await opened(0);
   const { types } = await ask('check', { ...asked(), query: '' });
   const two = types.slice(0, 2).map((t) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(t) ? t : `'${t.replaceAll("'", "''")}'`));
-  writing.value = two.length === 2 ? `PATTERN SEQ(${two[0]} a, ${two[1]} b)\nWITHIN 10 min` : 'PATTERN ';
+  if (!writing.value) writing.value = two.length === 2 ? `PATTERN SEQ(${two[0]} a, ${two[1]} b)\nWITHIN 10 min` : 'PATTERN ';
   byId('text').focus();
   check();
 }
