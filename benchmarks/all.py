@@ -22,6 +22,7 @@ PARTS = {
     "engine": "benchmarks.table",
     "flink": "benchmarks.flink_cep",
     "faem": "benchmarks.faem",
+    "calibrate": "benchmarks.calibrate",
     "random": "benchmarks.random_queries",
     "views": "benchmarks.views",
     "adaptive": "benchmarks.adaptive",

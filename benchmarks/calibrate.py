@@ -22,12 +22,18 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 import quercus as qc
+from benchmarks import record
+from benchmarks.random_queries import SCHEMA as RANDOM_SCHEMA
+from benchmarks.random_queries import drawn
 from quercus.backends.base import Limits
+from quercus.backends.local.analyze import run_and_analyze
 from quercus.backends.local.events import load
 from quercus.backends.local.run import find
 from quercus.compiler import constants
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.planner import plan_tree
+from quercus.ir import tree as t
+from quercus.ir.analysis import places
 
 SCHEMA = qc.Schema({"id": "int64", "x": "float64"}, time_unit="ms")
 SHAPES = ("stack", "left", "right", "bushy", "inner")
@@ -35,6 +41,8 @@ FIXED = ("route", "leaf", "filter")  # measured by themselves
 # Runs of a small stream come again and again to branches that the processor has learnt, which flatters steps that it
 # cannot foresee; a large stream is beyond what it learns.
 SIZES = (60_000, 300_000)
+ROUNDS = 5
+RANDOM = 120  # random queries whose rows are expected and counted
 PULL = 0.2  # towards the constants that are there: runs tell some of them only together
 NAMES = [f.name for f in attrs.fields(Constants)]
 
@@ -207,6 +215,26 @@ def errors(found: list[Row], c: Constants, shared: np.ndarray) -> np.ndarray:
     return np.array([(np.dot(r.work, values) + s) / r.nanoseconds for r, s in zip(found, shared, strict=True)])
 
 
+def spread(ratio: np.ndarray) -> dict[str, Any]:
+    """By which factor half of all are wrong at most, and nine of ten."""
+    off = np.maximum(ratio, 1 / np.maximum(ratio, 1e-9))
+    return {"count": len(off), "half": float(np.median(off)), "most": float(np.quantile(off, 0.9))}
+
+
+def rows_off(count: int) -> np.ndarray:
+    """Of every join and stack of random queries, planned with statistics: rows expected over rows that came."""
+    found = []
+    for seed in range(count):
+        one = drawn(seed)
+        plan = qc.compile(one.query, RANDOM_SCHEMA, stats=qc.Stats.collect(one.events))
+        ran, did = run_and_analyze(plan, one.events)
+        for path, node in places(ran.tree.root):
+            rows = did.nodes[path].rows if path in did.nodes else None
+            if isinstance(node, t.Join | t.Stack) and rows is not None:
+                found.append((node.estimate.rows * did.windows + 1) / (rows + 1))
+    return np.array(found)
+
+
 def write(c: Constants) -> None:
     """Put constants where the planner finds them."""
     path = Path(constants.__file__)
@@ -218,23 +246,31 @@ def write(c: Constants) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, nargs="+", default=SIZES, help="sizes of the streams")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--events", type=int, nargs="+", help="sizes of the streams")
+    parser.add_argument("--rounds", type=int, help=f"runs of everything (default {ROUNDS}, quick 1)")
     parser.add_argument("--times", type=Path, help="a file that keeps the times, for another fit")
     parser.add_argument("--write", action="store_true", help="write the constants into their file")
     parser.add_argument("--verbose", action="store_true")
+    record.options(parser)
     asked = parser.parse_args()
+    sizes = asked.events or (SIZES[:1] if asked.quick else SIZES)
+    rounds = asked.rounds or (1 if asked.quick else ROUNDS)
     times = json.loads(asked.times.read_text()) if asked.times and asked.times.exists() else {}
-    found = [row for n in asked.events for row in rows(n, asked.rounds, times)]
+    found = [row for n in sizes for row in rows(n, rounds, times)]
     if asked.times:
         asked.times.write_text(json.dumps(times))
     new, shared = fitted(found)
     for name in NAMES:
         print(f"{name:<10}{getattr(CALIBRATED, name):>10.3g}{getattr(new, name):>10.3g}")
-    for label, c in (("before", CALIBRATED), ("after", new)):
-        ratio = errors(found, c, shared)
-        off = np.maximum(ratio, 1 / np.maximum(ratio, 1e-9))
-        print(f"{label}: {len(found)} runs, error factor: half {np.median(off):.2f}, 90% {np.quantile(off, 0.9):.2f}")
+    off = {label: spread(errors(found, c, shared)) for label, c in (("before", CALIBRATED), ("after", new))}
+    for label, one in off.items():
+        print(f"{label}: {len(found)} runs, error factor: half {one['half']:.2f}, 90% {one['most']:.2f}")
+    queries = 10 if asked.quick else RANDOM
+    expected = spread(rows_off(queries))
+    print(f"rows of {expected['count']} nodes, error factor: half {expected['half']:.2f}, 90% {expected['most']:.2f}")
+    figures = {"runs": len(found), "times": off, "queries": queries, "rows": expected}
+    wrong = {"times, fitted: half within": off["after"]["half"], "rows: half within": expected["half"]}
+    record.keep(asked, "calibrate", figures, {name: record.Ratio(v, less=True) for name, v in wrong.items()})
     if asked.write:
         write(new)
     if asked.verbose:

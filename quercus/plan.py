@@ -125,23 +125,37 @@ class Plan:
         return graph(self)
 
     def render(self, path: str | Path) -> Path:
-        """Draw the plan into an .svg, .png, .pdf or .dot file."""
-        from quercus.compiler.render import render
+        """Draw the plan into an .svg, .png, .pdf or .dot file.
 
-        return render(self, Path(path))
+        Graphviz draws it: the program `dot`, or pygraphviz. Without either an .svg is drawn by a layout of our own.
+        """
+        from quercus.compiler.render import RenderError, render
+
+        path = Path(path)
+        try:
+            return render(self, path)
+        except RenderError:
+            if path.suffix.casefold() != ".svg":
+                raise
+        try:
+            path.write_text(self._svg(), encoding="utf-8")
+        except OSError as e:
+            raise RenderError(f"cannot write '{path}': {e.strerror}") from None
+        return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """A picture in notebooks, and the text beside it."""
+        return {"text/plain": self.explain(), "image/svg+xml": self._svg()}
+
+    def _svg(self) -> str:
+        """The picture by Graphviz, or where there is none by a layout of our own."""
         from quercus.compiler.render import RenderError, svg
+        from quercus.show.tree import picture
 
-        bundle = {"text/plain": self.explain()}
         try:
-            bundle["image/svg+xml"] = svg(self)
-        except RenderError:  # no Graphviz: by a layout of our own
-            from quercus.show.tree import picture
-
-            bundle["image/svg+xml"] = picture(self)
-        return bundle
+            return svg(self)
+        except RenderError:
+            return picture(self)
 
     def report(self, events: Any, path: str | Path, *, limits: Limits | None = None, title: str | None = None) -> Path:
         """Run over events, and write one HTML file with all there is to see: `quercus.report.write`."""

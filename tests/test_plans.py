@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
+from xml.etree import ElementTree
 
 import pytest
 from attrs import evolve, frozen
@@ -650,11 +651,17 @@ def test_with_nothing_to_draw_with(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
     plan = compiled(PICTURE)
-    with pytest.raises(RenderError, match="install Graphviz") as caught:
-        plan.render(tmp_path / "plan.svg")
-    assert "quercus[viz]" in str(caught.value)
-    assert isinstance(caught.value, qc.QuercusError)
-    assert not (tmp_path / "plan.svg").exists()
+    for suffix in ("png", "pdf"):
+        with pytest.raises(RenderError, match="install Graphviz") as caught:
+            plan.render(tmp_path / f"plan.{suffix}")
+        assert "quercus[viz]" in str(caught.value)
+        assert isinstance(caught.value, qc.QuercusError)
+        assert not (tmp_path / f"plan.{suffix}").exists()
+    drawn = plan.render(tmp_path / "plan.svg").read_text()  # by our own layout
+    assert 'class="qc-tree alone"' in drawn
+    assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
+    with pytest.raises(RenderError, match="cannot write"):
+        plan.render(tmp_path / "no" / "plan.svg")
     assert plan.render(tmp_path / "plan.dot").read_text().startswith("digraph")
     assert 'class="qc-tree alone"' in plan._repr_mimebundle_()["image/svg+xml"]  # by our own layout
 

@@ -305,6 +305,9 @@ def test_files_are_named(tmp_path: Path) -> None:
     data = data_of(report.html(qc.compile(QUERY, SCHEMA), tmp_path / "rooms.parquet"))
     assert data["events"] == "400 events from rooms.parquet"
     assert str(tmp_path) not in json.dumps(data)
+    four = qc.Files(*[tmp_path / "rooms.parquet"] * 4)
+    named = data_of(report.html(qc.compile(QUERY, SCHEMA), four))["events"]
+    assert named == "1,600 events from rooms.parquet, rooms.parquet, rooms.parquet and 1 more"
 
 
 def test_it_needs_no_graphviz() -> None:

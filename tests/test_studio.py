@@ -270,6 +270,26 @@ def test_files_and_columns(studio: Studio) -> None:
     assert [c["name"] for c in found["columns"]] == ["ts", "type", "id", "room"]
 
 
+def test_files_that_need_describing(tmp_path: Path) -> None:
+    path = tmp_path / "bars.txt"
+    path.write_text("MSFT;200802010900;31.25\nDRIV;200802010959;33.69\nMSFT;200802011000;31\n")
+    described = {"format": "csv", "delimiter": ";", "columns": ["type", "ts", "close"]}
+    query = "PATTERN SEQ(DRIV b, MSFT a) WITHIN 1 min"
+    with Studio([qc.Files(path, **described, time_format="%Y%m%d%H%M"), qc.Files(path, **described)]) as studio:
+        facts = asked(studio, "columns", file=0)
+        assert (facts["time"], facts["type"]) == ("ts", "type")
+        assert {"name": "ts", "type": "timestamp"} in facts["columns"]
+        assert finished(studio, query=query)["summary"]["matches"] == "1"
+        assert "--time-format '%Y%m%d%H%M'" in asked(studio, "check", **of(query, file=1))["failed"]
+
+
+@pytest.mark.parametrize(("first", "unit"), [(1, "s"), (1_700_000_000, "s"), (1_700_000_000_000, "ms")])
+def test_the_unit_of_times_is_guessed(tmp_path: Path, first: int, unit: str) -> None:
+    (tmp_path / "events.csv").write_text(f"ts,type\n{first},A\n")
+    [source] = sources(tmp_path / "events.csv")
+    assert source.facts()["unit"] == unit
+
+
 def test_a_query_is_planned(studio: Studio) -> None:
     found = asked(studio, "check", **of())
     assert "error" not in found

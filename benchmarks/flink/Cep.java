@@ -2,11 +2,13 @@ import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.FileInputStream;
 import java.io.Serializable;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
+import com.sun.management.OperatingSystemMXBean;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.cep.CEP;
 import org.apache.flink.cep.functions.PatternProcessFunction;
@@ -19,8 +21,9 @@ import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.Collector;
 
 /**
- * One workload on Flink CEP, one slot, in this process: Cep WORKLOAD FILE. Prints the number of matches, the sum of the
- * times of all their events, and the seconds from the start of the job to its end.
+ * One workload on Flink CEP, one slot, in this process: Cep WORKLOAD FILE RUNS. For each run a line: the number of
+ * matches, the sum of the times of all their events, and from the start of the job to its end the seconds on the wall and
+ * those of CPU time, of all threads.
  *
  * The file has the events that the pattern names, and no others: int count, then for each long ts, int type, long id,
  * double value. Types are numbered in the order of the pattern; 9 is the negated one.
@@ -116,6 +119,20 @@ public class Cep {
                 events[i] = e;
             }
         }
+        OperatingSystemMXBean clock = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+        for (int run = 0; run < Integer.parseInt(args[2]); run++) {
+            matches.reset();
+            sum.reset();
+            StreamExecutionEnvironment env = job(args[0]);
+            long wall = System.nanoTime();
+            long cpu = clock.getProcessCpuTime();
+            env.execute();
+            System.out.println(matches.sum() + " " + sum.sum() + " " + (System.nanoTime() - wall) / 1e9 + " "
+                    + (clock.getProcessCpuTime() - cpu) / 1e9);
+        }
+    }
+
+    static StreamExecutionEnvironment job(String workload) {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.setParallelism(1);
         env.getConfig().enableObjectReuse();
@@ -124,12 +141,10 @@ public class Cep {
                 .returns(Event.class)
                 .assignTimestampsAndWatermarks(
                         WatermarkStrategy.<Event>forMonotonousTimestamps().withTimestampAssigner((e, before) -> e.ts));
-        if (args[0].equals("W2") || args[0].equals("W7")) {
+        if (workload.equals("W2") || workload.equals("W7")) {
             stream = stream.keyBy(e -> e.id);
         }
-        CEP.pattern(stream, pattern(args[0])).process(new Count()).sinkTo(new DiscardingSink<>());
-        long begin = System.nanoTime();
-        env.execute();
-        System.out.println(matches.sum() + " " + sum.sum() + " " + (System.nanoTime() - begin) / 1e9);
+        CEP.pattern(stream, pattern(workload)).process(new Count()).sinkTo(new DiscardingSink<>());
+        return env;
     }
 }

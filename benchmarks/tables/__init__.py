@@ -26,6 +26,7 @@ class Table:
 
 TABLES = {
     "engine": Table("engine", engine.beside),
+    "flink": Table("flink", engine.flink),
     "summary": Table("engine", engine.summary),
     "stages": Table("engine", engine.stages),
     "growth-events": Table("engine", engine.events),
@@ -57,6 +58,8 @@ TABLES = {
     "windows-open": Table("windows", others.opened),
     "windows-shared": Table("windows", others.shared),
     "cube": Table("cube", others.cube),
+    "cube-bars": Table("cube-bars", others.cube_bars),
+    "calibrate": Table("calibrate", others.calibrated),
     "why": Table("why", others.why),
     "spark": Table("spark-keyed", others.spark_batch),
     "spark-joins": Table("spark-joins", others.spark_joins),

@@ -19,9 +19,26 @@ def beside(document: Document) -> str:
     return markdown(("", "Quercus", "DuckDB", "Polars", "times the better"), rows) + f"\n\n{taken(document)}"
 
 
+def flink(document: Document) -> str:
+    """The workloads beside Flink CEP."""
+    rows = [
+        (
+            name,
+            f"{one['matches']:,}",
+            ms(one["quercus"]["cpu_seconds"]),
+            ms(one["flink"]["cpu_seconds"]),
+            times(one["ratio"]),
+        )
+        for name, one in document["figures"]["workloads"].items()
+    ]
+    machine, heads = document["machine"], ("", "matches", "Quercus", "Flink CEP", "times as long")
+    where = f"{machine['cpu']}, {machine['cores']} cores, Flink {document['figures']['version']}; {document['taken']}."
+    return f"{markdown(heads, rows)}\n\n{where}"
+
+
 def summary(document: Document) -> str:
     """For the README: one line a workload, ratios only."""
-    flink = (read("flink") or {"figures": {}})["figures"]
+    flink = (read("flink") or {"figures": {"workloads": {}}})["figures"]["workloads"]
     last = ("over Flink CEP",) if flink else ()
     rows = []
     for e in document["figures"]["workloads"]:

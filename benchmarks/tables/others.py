@@ -88,6 +88,33 @@ def cube(document: Document) -> str:
     return f"{markdown(heads, rows)}\n\n{said}"
 
 
+def cube_bars(document: Document) -> str:
+    """The same workloads over real bars."""
+    found = document["figures"]["workloads"]
+    rows = []
+    for number, one in found.items():
+        own, alone, down = (one["seconds"][way] for way in ("chase", "independent", "top_down"))
+        over = (alone[0] / own[0], alone[1] / own[1], down[0] / own[0], down[1] / own[1])
+        rows.append((number, f"{sum(one['matches'].values()):,}", *map(times, over)))
+    heads = ("", "matches", "over `independent`, found", "listed", "over `top_down`, found", "listed")
+    events = next(iter(found.values()))["events"]
+    said = f"Chase over {events:,} bars, {document['figures']['rounds']} rounds, CPU time. {when(document)}"
+    return f"{markdown(heads, rows)}\n\n{said}"
+
+
+def calibrated(document: Document) -> str:
+    """How wrong the model's times and rows are."""
+    figures = document["figures"]
+    rows = [
+        (f"time of {figures['runs']:,} runs, constants as they were", figures["times"]["before"]),
+        (f"time of {figures['runs']:,} runs, constants fitted to them", figures["times"]["after"]),
+        (f"rows of joins and stacks of {figures['queries']} random queries, with `Stats.collect`", figures["rows"]),
+    ]
+    heads = ("expected wrongly by a factor of", "half at most", "nine of ten at most")
+    table = markdown(heads, [(what, f"{one['half']:.2f}", f"{one['most']:.2f}") for what, one in rows])
+    return f"{table}\n\n{when(document)}"
+
+
 def why(document: Document) -> str:
     rows = [
         (one["stopped by"], f"{one['run']:.2f}", f"{one['why']:.2f}", f"{one['obstacles']}", f"{one['misses']}")

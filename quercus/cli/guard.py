@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from quercus.cli import exits
+from quercus.cli.terminal import plain
 from quercus.errors import DataError, LimitExceeded, NotInstalled, QuercusError, QueryError
 
 
@@ -55,7 +56,7 @@ def told(e: BaseException) -> int:
             _say(str(e))
             return exits.QUERY
         case LimitExceeded():
-            _say(f"quercus: {_in_options(str(e))}")
+            _say(f"quercus: {in_options(str(e))}")
             return exits.LIMIT
         case NotInstalled() | ImportError():
             _say(f"quercus: {e}")
@@ -64,19 +65,20 @@ def told(e: BaseException) -> int:
             _say("quercus: out of memory: bound it with --max-matches or --max-state")
             return exits.LIMIT
         case DataError() | OSError():
-            _say(f"quercus: {_in_options(str(e))}")
+            _say(f"quercus: {in_options(str(e))}")
             return exits.DATA
         case _:
             _say(f"quercus: {e}")
             return exits.MISSING if type(e).__name__ == "RenderError" else exits.DATA
 
 
-def _in_options(text: str) -> str:
-    """Limits under the names that they have here."""
+def in_options(text: str) -> str:
+    """Limits and the like under the names that they have here."""
     for name, option in (
         ("Limits(max_matches=)", "--max-matches"),
         ("Limits(max_seconds=)", "--max-seconds"),
         ("Limits(max_state_bytes=)", "--max-state"),
+        ('Schema(ties="arrival")', "--ties arrival"),
         ("late='drop'", "--late drop"),
         ("a longer max_delay", "a longer --max-delay"),
     ):
@@ -86,7 +88,7 @@ def _in_options(text: str) -> str:
 
 def _say(text: str) -> None:
     with suppress(OSError):  # nobody listens
-        print(text, file=sys.stderr, flush=True)
+        print(plain(text), file=sys.stderr, flush=True)
 
 
 @contextmanager

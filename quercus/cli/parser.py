@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from quercus.cli import exits
@@ -24,7 +23,6 @@ COMMANDS = {
     "version": ("version", "the version, and what is installed beside it"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }
-NEEDS = {"report": "quercus.report", "studio": "quercus.studio"}  # not there: no such command
 
 
 class Parser(argparse.ArgumentParser):
@@ -61,8 +59,6 @@ def made(only: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"quercus {_version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="command", parser_class=Command)
     for name, (where, about) in COMMANDS.items():
-        if name in NEEDS and find_spec(NEEDS[name]) is None:
-            continue
         sub = commands.add_parser(name, help=about, formatter_class=argparse.RawDescriptionHelpFormatter)
         if only is None or name == only:
             module = import_module(f"quercus.cli.{where}")

@@ -13,6 +13,7 @@ from quercus.cli.compiled import add_planning, add_quiet, asked, planned_alone
 from quercus.cli.events import add_events
 from quercus.cli.queries import add_query
 from quercus.cli.schemas import add_schema
+from quercus.compiler.render import FORMATS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.output != "-" and not args.output.lower().endswith(tuple(f".{f}" for f in FORMATS)):
+        raise exits.UsageError(f"cannot draw '{args.output}': the name must end in .{', .'.join(FORMATS)}")
     plan = asked(args).plan if args.events else planned_alone(args)
     if args.output == "-":
         print(plan.graph().source)

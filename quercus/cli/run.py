@@ -22,11 +22,12 @@ from quercus.cli.compiled import Asked, add_limits, add_planning, add_quiet, ask
 from quercus.cli.elsewhere import run_elsewhere
 from quercus.cli.events import add_events
 from quercus.cli.follow import add_follow, follow
+from quercus.cli.guard import in_options
 from quercus.cli.progress import Bar
 from quercus.cli.queries import add_query, is_continuous, query_text
 from quercus.cli.schemas import add_schema
 from quercus.cli.streams import run_streams
-from quercus.cli.terminal import counted
+from quercus.cli.terminal import counted, plain
 from quercus.result import Matches
 
 
@@ -79,11 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _why(args: argparse.Namespace, ask: Asked) -> int:
     """Instead of the matches, why there are no more of them."""
-    explain = getattr(ask.plan, "why", None)
-    if explain is None:
-        raise exits.UsageError("--why: this version cannot say")
-    why = explain(ask.events)
-    print(json.dumps(why.to_dict(), default=str) if args.json else why)
+    why = ask.plan.why(ask.events)
+    print(json.dumps(why.to_dict(), default=str) if args.json else plain(in_options(str(why))))
     return exits.OK
 
 

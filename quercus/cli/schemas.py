@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from quercus.backends.local.dialect import Files
-from quercus.backends.local.infer import first_rows, infer_columns
+from quercus.backends.local.infer import first_rows, infer_columns, refuse_dates, unit_of
 from quercus.cli.exits import UsageError
 from quercus.errors import DataError
 from quercus.schema import Schema
@@ -25,6 +25,9 @@ TYPES = ("type", "event_type", "eventtype", "event", "kind", "event_name", "acti
 _UNITS = re.compile(
     r"\b(within|range)\s+[\d.]+\s*(n|u|m|milli|micro|nano)?(s|sec|seconds?|min|minutes?|h|hours?|d|days?|weeks?)\b",
     re.I,
+)
+_BARE = re.compile(
+    r"\bwithin\s+(\d+)\b(?!\s*[\d.])(?!\s*(events|[num]s|s|sec|min|h|d|weeks?|\w*(second|minute|hour|day))s?\b)", re.I
 )
 
 
@@ -65,9 +68,13 @@ def schema_of(args: argparse.Namespace, files: Files | pa.Table, *queries: str, 
     attributes = {n: k for n, k in attributes.items() if not _hides(n, time, type_)}
     hidden = [n for n in names if _hides(n, time, type_)]
     attributes.update(_declared(args.attribute))
-    unit = args.time_unit or _unit(head, time)
+    unit = args.time_unit or unit_of(head.column(time))
+    counts = any(map(_UNITS.search, queries))
+    if unit is None and counts:
+        refuse_dates(head.column(time), time)
     if not args.quiet:
-        said = unit or ("ms" if any(map(_UNITS.search, queries)) else None)
+        said = unit or ("ms" if counts else None)
+        _say_bare(queries, attributes.get(time))
         _say(args, time, type_ if typed else None, said, hidden, is_integer=time not in attributes)
     return Schema(attributes, time=time, type=type_ if typed else None, time_unit=unit or "ms", **_options(args))
 
@@ -143,13 +150,15 @@ def _hierarchy(given: str | None) -> Any:
         raise DataError(f"--hierarchy is no JSON: {e}") from None
 
 
-def _unit(head: pa.Table, time: str) -> str | None:
-    """What integer times count, if they look like moments since 1970: of the years 2001 to 2286."""
-    column = head.column(time)
-    if not pa.types.is_integer(column.type) or not len(column) or column[0].as_py() is None:
-        return None
-    digits = len(str(abs(column[0].as_py())))
-    return {10: "s", 13: "ms", 16: "us", 19: "ns"}.get(digits)
+def _say_bare(queries: Iterable[str], kind: str | None) -> None:
+    """What a window without a unit counts, where times are moments: hardly what was meant."""
+    unit = re.fullmatch(r"timestamp\[(\w+)\]", kind or "")
+    found = next((m for m in map(_BARE.search, queries) if m), None)
+    if unit and found:
+        size = found[1]
+        print(
+            f"quercus: taken: WITHIN {size} {unit[1]}; another unit, as in WITHIN {size} min, is said", file=sys.stderr
+        )
 
 
 def _say(

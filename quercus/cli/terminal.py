@@ -37,6 +37,11 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def plain(text: str) -> str:
+    """Text without what a terminal would obey: an event must not move the cursor, nor a file's name."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def cell(value: Any) -> str:
     """A value as a reader would write it."""
     match value:
@@ -55,7 +60,7 @@ def cell(value: Any) -> str:
         case list():
             return elements(value)
         case _:
-            return str(value)
+            return plain(str(value))
 
 
 def moment(value: datetime) -> str:
@@ -66,8 +71,8 @@ def moment(value: datetime) -> str:
 def event(value: Mapping[str, Any]) -> str:
     """A bound event: its time, then its attributes; its type is known by the variable."""
     if "ts" not in value:
-        return ", ".join(f"{k}={cell(v)}" for k, v in value.items())
-    rest = " ".join(f"{k}={cell(v)}" for k, v in value.items() if k not in ("ts", "type") and v is not None)
+        return ", ".join(f"{plain(k)}={cell(v)}" for k, v in value.items())
+    rest = " ".join(f"{plain(k)}={cell(v)}" for k, v in value.items() if k not in ("ts", "type") and v is not None)
     return f"{cell(value['ts'])} {rest}".rstrip()
 
 
@@ -89,7 +94,7 @@ def table(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None,
     room = (width or columns_of()) - 2 * max(0, len(names) - 1)
     while sum(wide) > room and max(wide) > 8:
         wide[wide.index(max(wide))] -= 1
-    head = "  ".join(_fit(n, w, to_right=r) for n, w, r in zip(names, wide, right, strict=True)).rstrip()
+    head = "  ".join(_fit(plain(n), w, to_right=r) for n, w, r in zip(names, wide, right, strict=True)).rstrip()
     lines = ["  ".join(_fit(c, w, to_right=r) for c, w, r in zip(row, wide, right, strict=True)) for row in cells]
     return "\n".join([bold(head), *(line.rstrip() for line in lines)])
 

@@ -1,7 +1,7 @@
 """Plans as pictures: buffers, joins, cursors, negations, each kind in its own shape and colour.
 
 `.dot` needs nothing. Other formats are drawn by the `dot` program where there is one, else by the library inside
-pygraphviz (the extra `viz`), else `RenderError` says what to install.
+pygraphviz (the extra `viz`), else `RenderError` says what to install; `Plan.render` then draws .svg by itself.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def drawn(source: str, kind_: str) -> bytes:
     except ImportError:
         raise RenderError(
             "nothing to draw with: install Graphviz (the program 'dot'), or 'pip install quercus[viz]'; "
-            ".dot files need neither"
+            ".dot files need neither, nor do .svg files of plans"
         ) from None
     picture = pygraphviz.AGraph(string=source).draw(prog="dot", format=kind_)
     assert isinstance(picture, bytes)

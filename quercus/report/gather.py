@@ -12,6 +12,7 @@ from attrs import frozen
 
 from quercus.backends.base import Limits
 from quercus.backends.local.analyze import analyze_stream
+from quercus.backends.local.dialect import Files, as_files, is_files
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.trace import Trace
 from quercus.compiler.analyzed import run_facts
@@ -99,8 +100,12 @@ def _matches(plan: Plan, stream: Events, found: Matches | None, analysis: Analys
 
 
 def _source(events: object, stream: Events) -> str:
-    where = short(Path(events).name) if isinstance(events, str | Path) else "a table in memory"
-    return f"{len(stream):,} events from {where}"
+    return f"{len(stream):,} events from {_names(events) if is_files(events) else 'a table in memory'}"
+
+
+def _names(events: str | Path | Files) -> str:
+    names = [short(Path(p).name) for p in as_files(events).paths]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _summary(stream: Events, analysis: Analysis | None) -> dict[str, Any]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from quercus.backends.local.dialect import Files
+
 __all__ = ["serve"]
 
 
-def serve(files: str | Path | Sequence[str | Path], *, port: int = 0, open_browser: bool = True) -> None:
+def serve(
+    files: str | Path | Files | Sequence[str | Path | Files], *, port: int = 0, open_browser: bool = True
+) -> None:
     """Serve the studio over some files of events, until Ctrl-C.
 
     It listens on 127.0.0.1 only, at `port` or any that is free, and its address holds a secret: whoever knows it can

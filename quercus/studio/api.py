@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import asdict, frozen
 
 from quercus.compiler import SHAPES, compile
 from quercus.compiler.explain import cut, facts, trace
@@ -110,7 +110,7 @@ class Api:
         request = {
             "do": "run",
             "query": query,
-            "path": source.path,
+            "events": asdict(source.events),
             "schema": schema.to_dict(),
             "stats": None if stats is None else stats.to_json(),
             "shape": _text(asked, "shape"),

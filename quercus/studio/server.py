@@ -20,6 +20,7 @@ from shutil import copyfileobj
 from types import TracebackType
 from typing import Any
 
+from quercus.backends.local.dialect import Files
 from quercus.errors import QuercusError
 from quercus.studio.api import KINDS, Api
 from quercus.studio.source import sources
@@ -47,7 +48,7 @@ HEADERS = {
 class Studio:
     """A studio that runs in the background until it is stopped."""
 
-    def __init__(self, given: str | Path | Sequence[str | Path], *, port: int = 0) -> None:
+    def __init__(self, given: str | Path | Files | Sequence[str | Path | Files], *, port: int = 0) -> None:
         self.api = Api(sources(given))
         self.token = secrets.token_urlsafe(32)
         self._once: dict[str, float] = {}

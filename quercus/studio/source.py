@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from attrs import field, frozen
 
 from quercus.backends.local import files
-from quercus.backends.local.infer import infer_columns, source_schema
+from quercus.backends.local.dialect import Files, as_files
+from quercus.backends.local.infer import first_rows, infer_columns, refuse_dates, unit_of
 from quercus.backends.local.inputs import as_table
 from quercus.errors import DataError
 from quercus.schema import Schema
@@ -38,13 +39,20 @@ class Source:
     """One of the files (or globs) of a studio; pages know it by its number only."""
 
     number: int
-    path: str
+    events: Files
     _schemas: dict[Reading, tuple[Schema, Stats | None]] = field(factory=dict, init=False, repr=False)
 
+    @property
+    def path(self) -> str:
+        return ", ".join(self.events.paths)
+
     @cached_property
+    def head(self) -> pa.Table:
+        return first_rows(self.events, None)
+
+    @property
     def columns(self) -> dict[str, str]:
-        found = source_schema(self.path)
-        return {f.name: str(f.type) for f in found}
+        return {f.name: str(f.type) for f in self.head.schema}
 
     def facts(self) -> dict[str, Any]:
         """What a page shows of it, with a guess how it is to be read."""
@@ -52,12 +60,16 @@ class Source:
         timed = [n for n, t in columns.items() if t.startswith(("timestamp", "date"))]
         whole = [n for n, t in columns.items() if t.startswith(("int", "uint"))]
         named = [n for n, t in columns.items() if "string" in t or "dictionary" in t]
+        text = named if self.events.time_format is not None else []
+        time = _guess(TIMES, timed + whole + text)
+        if time is not None and self.events.time_format is not None:
+            columns = {**columns, time: "timestamp"}
         return {
             "file": self.number,
             "columns": [{"name": n, "type": t} for n, t in columns.items()],
-            "time": _guess(TIMES, timed + whole),
-            "type": _guess(TYPES, named),
-            "unit": "s",
+            "time": time,
+            "type": _guess(TYPES, [n for n in named if n != time]),
+            "unit": (unit_of(self.head.column(time)) if time is not None else None) or "s",
         }
 
     def read(self, how: Reading) -> tuple[Schema, Stats | None]:
@@ -70,13 +82,15 @@ class Source:
         for name in (how.time, how.type):
             if name not in self.columns:
                 raise DataError(f"no column '{name}' in this file", column=name)
-        attributes = infer_columns(self.path, how.time, how.type)
+        if self.events.time_format is None:
+            refuse_dates(self.head.column(how.time), how.time)
+        attributes = infer_columns(self.events, how.time, how.type)
         for taken, column in (("ts", how.time), ("type", how.type)):  # a column that would hide v.ts or v.type
             if taken != column:
                 attributes.pop(taken, None)
         plain = Schema(attributes, time=how.time, type=how.type, time_unit=how.unit)
-        small = sum(p.stat().st_size for p in files.find(self.path)) <= KNOWN
-        table = as_table(self.path, plain, None if small else frozenset())
+        small = sum(p.stat().st_size for p in files.find(self.events)) <= KNOWN
+        table = as_table(self.events, plain, None if small else frozenset())
         kinds = pc.unique(table.column(how.type).cast(pa.string())).drop_null().to_pylist()
         types = kinds if len(kinds) <= MOST_TYPES else None
         schema = Schema(attributes, time=how.time, type=how.type, time_unit=how.unit, types=types)
@@ -89,13 +103,13 @@ def _guess(names: Sequence[str], there: list[str]) -> str | None:
     return next((by_fold[n] for n in names if n in by_fold), there[0] if there else None)
 
 
-def sources(given: str | Path | Sequence[str | Path]) -> tuple[Source, ...]:
+def sources(given: str | Path | Files | Sequence[str | Path | Files]) -> tuple[Source, ...]:
     """The files, found once: a page can name no other."""
-    listed = [given] if isinstance(given, str | Path) else list(given)
+    listed = [given] if isinstance(given, str | Path | Files) else list(given)
     if not listed:
         raise DataError("the studio needs a file of events: Parquet, CSV, JSON Lines or Arrow")
     found = []
     for number, path in enumerate(listed):
         files.find(path)  # says what is wrong with it
-        found.append(Source(number, str(path)))
+        found.append(Source(number, as_files(path)))
     return tuple(found)

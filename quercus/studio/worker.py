@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from quercus.backends.base import Limits
+from quercus.backends.local.dialect import Files
 from quercus.compiler import compile
 from quercus.errors import QuercusError
 from quercus.report.gather import Gathered, gathered
@@ -52,7 +53,8 @@ class Worker:
         plan = compile(
             asked["query"], Schema.from_dict(asked["schema"]), stats=stats, shape=asked["shape"], nested=asked["nested"]
         )
-        self.made = gathered(plan, asked["path"], Limits(**asked["limits"]), "Quercus report")
+        events = Files(*asked["events"].pop("paths"), **asked["events"])
+        self.made = gathered(plan, events, Limits(**asked["limits"]), "Quercus report")
         data = self.made.data
         kept = ("summary", "nodes", "facts", "run", "matches", "groups", "warnings", "why")
         head = self.page(0, 20)

@@ -10,7 +10,7 @@ import pytest
 
 import quercus as qc
 from quercus.cli import exits
-from quercus.cli.parser import COMMANDS, NEEDS
+from quercus.cli.parser import COMMANDS
 from tests.cli.helpers import QUERY, Run, quercus, save
 
 
@@ -109,7 +109,7 @@ def test_bench(run: Run) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_has_every_command(run: Run, shell: str) -> None:
     out = run("completion", shell)[1]
-    assert all(name in out for name in COMMANDS if name not in NEEDS)
+    assert all(name in out for name in COMMANDS)
     assert "max-matches" in out
     assert run("completion", "csh")[0] == exits.USAGE
 
@@ -131,10 +131,9 @@ def test_bash_completes(run: Run, tmp_path: Path) -> None:
 
 def test_every_command_has_help() -> None:
     for name in COMMANDS:
-        if name not in NEEDS:
-            done = quercus(name, "--help")
-            assert (done.returncode, done.stderr) == (0, b""), name
-            assert len(done.stdout) > 100
+        done = quercus(name, "--help")
+        assert (done.returncode, done.stderr) == (0, b""), name
+        assert len(done.stdout) > 100
 
 
 def test_from_outside_the_project(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-import quercus as qc
 from quercus.backends.local import inputs
 from quercus.cli import exits
-from quercus.cli.parser import COMMANDS, NEEDS
+from quercus.cli.parser import COMMANDS
 from tests.cli.helpers import EVENTS, MATCHES, QUERY, Run, quercus, save
 
 
@@ -101,6 +100,54 @@ def test_text_that_needs_describing(run: Run, tmp_path: Path) -> None:
     assert code == exits.DATA
     assert "--columns" in err
     assert "MSFT, 200802010900, 31.25" in err
+
+
+@pytest.mark.parametrize(
+    ("time", "format"),
+    [(200802010900, "%Y%m%d%H%M"), (20080201, "%Y%m%d"), (20080201090000, "%Y%m%d%H%M%S")],
+)
+def test_dates_in_digits_are_not_taken_for_numbers(run: Run, tmp_path: Path, time: int, format: str) -> None:
+    path = save(tmp_path / "bars.csv", [{"ts": time, "type": "A"}, {"ts": time + 1, "type": "B"}])
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 day"
+    code, out, err = run("run", query, path)
+    assert (code, out) == (exits.DATA, "")
+    assert f"--time-format '{format}'" in err
+    assert run("run", query, path, "--time-format", format, "--count")[:2] == (exits.OK, "1\n")
+    assert run("run", query, path, "--time-unit", "s", "--count")[:2] == (exits.OK, "1\n")
+    assert run("run", "PATTERN SEQ(A a, B b) WITHIN 1", path, "--count")[:2] == (exits.OK, "1\n")
+    other = save(tmp_path / "other.csv", [{"ts": time, "type": "A"}, {"ts": time + 80, "type": "B"}])  # no such date
+    assert run("run", "PATTERN SEQ(A a, B b) WITHIN 1 s", other, "--count")[:2] == (exits.OK, "1\n")
+
+
+def test_a_window_without_a_unit_over_moments_is_said(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type\n2024-01-01 00:00:00,A\n2024-01-01 00:00:03,B\n")
+    for query, said in (
+        ("PATTERN SEQ(A a, B b) WITHIN 3", True),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.ts", True),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 s", False),
+        ("PATTERN SEQ(A a, B b) WITHIN 30 minutes RETURN a.ts", False),
+        ("PATTERN SEQ(A a, B b) WITHIN 2h", False),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", False),
+    ):
+        assert ("quercus: taken: WITHIN 3 s;" in run("run", query, path)[2]) == said, query
+
+
+@pytest.mark.parametrize("megabytes", [2, 20])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_long_line(run: Run, tmp_path: Path, suffix: str, megabytes: int) -> None:
+    events = [{"ts": 1, "type": "Wash", "id": 7, "x": "y" * megabytes * 2**20}, {**EVENTS[3], "x": "z"}]
+    path = save(tmp_path / f"events.{suffix}", events)
+    assert run("run", QUERY.replace("[id]", "[id], w.x <> o.x"), path, "--count") == (exits.OK, "1\n", "")
+
+
+def test_what_is_too_long_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quercus.backends.local.files._LONGEST", 2**20)
+    monkeypatch.setattr("quercus.backends.local.infer._BLOCK", 2**20)
+    path = tmp_path / "events.csv"
+    path.write_text('ts,type,id\n1,Wash,"' + "7\n" * 2**20)
+    code, _, err = run("run", QUERY, path)
+    assert (code, "is a quote not closed?" in err) == (exits.DATA, True), err
 
 
 def test_what_integer_times_count_is_said_where_it_matters(run: Run, tmp_path: Path) -> None:
@@ -258,6 +305,18 @@ def test_bad_data_is_no_traceback(run: Run, tmp_path: Path) -> None:
         assert code == exits.OK or name in err or "column" in err, (name, err)
 
 
+def test_the_time_that_is_to_blame_is_named(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type\n1,A\n2,B\nthree,B\n")
+    code, _, err = run("run", "PATTERN SEQ(A a, B b) WITHIN 5", path)
+    assert (code, "row 2" in err, "'three' is no number" in err) == (exits.DATA, True, True), err
+
+
+def test_a_folder_that_is_not_there(run: Run, events: Path, tmp_path: Path) -> None:
+    code, _, err = run("run", QUERY, events, "-o", tmp_path / "no" / "out.csv")
+    assert (code, f"no folder '{tmp_path / 'no'}'" in err) == (exits.DATA, True)
+
+
 def test_an_error_of_ours_is_told_as_one(run: Run, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: object) -> None:
         raise KeyError("broken")
@@ -271,12 +330,18 @@ def test_an_error_of_ours_is_told_as_one(run: Run, events: Path, monkeypatch: py
 def test_the_document_has_all_exit_codes_and_commands() -> None:
     text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     assert all(f"\n| {code} | " in text for code in exits.CODES)
-    assert all(f"\n| `{name}" in text for name in COMMANDS if name not in NEEDS)
+    assert all(f"\n| `{name}" in text for name in COMMANDS)
 
 
 def test_why_not(run: Run, events: Path) -> None:
     code, out, _ = run("run", QUERY.replace("5", "1"), events, "--why")
-    assert (code, bool(out)) == ((exits.OK, True) if hasattr(qc.Plan, "why") else (exits.USAGE, False))
+    assert (code, bool(out)) == (exits.OK, True)
+
+
+def test_why_speaks_of_options(run: Run, tmp_path: Path) -> None:
+    path = save(tmp_path / "events.csv", [{"ts": 1, "type": "A"}, {"ts": 1, "type": "B"}])
+    out = run("run", "PATTERN SEQ(A a, B b) WITHIN 5", path, "--why")[1]
+    assert "-> --ties arrival" in out
 
 
 def test_where_nothing_is_found_it_says_how_to_learn_why(run: Run, events: Path) -> None:

@@ -91,6 +91,14 @@ def test_cells(value: object, shown: str) -> None:
     assert cell(value) == shown
 
 
+def test_events_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    assert cell("\033[2Jgone\a") == r"\x1b[2Jgone\x07"
+    assert cell("Zürich, 東京") == "Zürich, 東京"
+    path = save(tmp_path / "events.jsonl", [{"ts": 1, "type": "A", "x": "\033[31mred"}])
+    assert "\033[31m" not in on_terminal("run", "PATTERN A a WITHIN 5", str(path))[1]
+    assert "\033[31m" not in on_terminal("run", "PATTERN A a WITHIN 5", "no\033[31m.csv")[1]
+
+
 def test_a_bar_says_how_long_it_takes() -> None:
     assert progress.line(1000, 0, 0.25, 10.0).endswith("100/s  30 s left")
     assert progress.line(1000, 0, 1.0, 10.0).endswith("100/s")

@@ -18,6 +18,7 @@ nulls fits everywhere but in the time column. A float is never taken for an int6
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, NoReturn
 
@@ -270,4 +271,16 @@ def _parsed(column: Column, name: str, unit: str, source: Source) -> tuple[Colum
         moments = pc.if_else(zone, c, pc.binary_join_element_wise(c, rest, "")).cast(pa.timestamp(unit, "UTC"))
         return pa.chunked_array([m.view(target) for m in moments.chunks], target)
 
+    _refuse_mixed(column, name, source)
     return _checked(column, name, source, convert, "is no ISO 8601 time"), target
+
+
+def _refuse_mixed(column: Column, name: str, source: Source) -> None:
+    """Of numbers among which one thing is none, that one is to blame."""
+    head = next((str(v) for v in column.slice(0, 10).to_pylist() if v is not None), "")
+    if not re.fullmatch(r"\s*-?\d+\s*", head):
+        return
+    text = column.cast(pa.string())
+    other = pc.index(pc.invert(pc.match_substring_regex(text, r"^\s*-?\d*\s*$")), True).as_py()
+    if other >= 0:
+        source.fail(f"{text[other].as_py()[:80]!r} is no number, as the time before is", name, other)

@@ -7,9 +7,10 @@ import io
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -39,7 +40,11 @@ FORMATS = {
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 _PIECE = 262_144  # rows
 _BLOCK = 2**24  # bytes of text
+_SHORT, _LONGEST = 2**20, 2**28  # ... of a whole file: at first, and where lines are longer than that
 _DECLARED = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+
+
+T = TypeVar("T")
 
 
 def format_of(path: Path) -> str | None:
@@ -108,9 +113,31 @@ def _read(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, 
             return _read_ipc(path, names)
         case "csv" | "tsv":
             csv_ = _csv_options(path, names, _text_types(schema, wanted, files), files, kind)
-            return Read(pa.csv.read_csv(path, csv_.read(), csv_.parse, csv_.convert), csv_.header)
+            return Read(
+                by_blocks(lambda block: pa.csv.read_csv(path, csv_.read(block), csv_.parse, csv_.convert)), csv_.header
+            )
         case _:
             return Read(_read_json(path, schema, wanted), names, sparse=True)
+
+
+def by_blocks(read: Callable[[int], T]) -> T:
+    """Read text in blocks, and again in larger ones where a line is longer than a block."""
+    block = _SHORT
+    while True:
+        try:
+            return read(block)
+        except pa.ArrowInvalid as e:
+            if "straddl" not in str(e) or block >= _LONGEST:
+                raise
+            block *= 16
+
+
+def said(e: Exception) -> str:
+    """The first line of what Arrow says; in our words where its own would help nobody."""
+    first = (str(e).splitlines() or [type(e).__name__])[0]
+    if "straddl" in first:
+        return f"a line or a field is longer than {_BLOCK >> 20} MB: is a quote not closed?"
+    return first
 
 
 def _text_types(schema: Schema, wanted: Mapping[str, Type], files: Files) -> dict[str, Type]:
@@ -197,7 +224,7 @@ def _explained(
     except (pa.ArrowException, OSError, ValueError) as e:
         if kind in ("csv", "tsv", "jsonl") and isinstance(e, pa.ArrowInvalid):
             _blame(path, names, wanted, source, None if kind == "jsonl" else files.separator(kind), files.columns)
-        raise DataError(f"'{path}' cannot be read: {_first_line(e)}") from e
+        raise DataError(f"'{path}' cannot be read: {said(e)}") from e
 
 
 def _blame(
@@ -244,10 +271,6 @@ def _reads_as(value: Any, kind: str) -> bool:
                 return True
     except (TypeError, ValueError):
         return False
-
-
-def _first_line(e: Exception) -> str:
-    return (str(e).splitlines() or [type(e).__name__])[0]
 
 
 def _read_ipc(path: Path, names: list[str]) -> Read:
@@ -309,7 +332,7 @@ class _Csv:
     convert: Any
     named: bool  # there is no header in the file
 
-    def read(self, block: int | None = None) -> Any:
+    def read(self, block: int) -> Any:
         names = self.header if self.named else None
         return pa.csv.ReadOptions(block_size=block, column_names=names)
 
@@ -324,8 +347,7 @@ def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files
     if files.columns is not None:
         header = list(files.columns)
     else:
-        with pa.csv.open_csv(path, parse_options=parse) as reader:
-            header = reader.schema.names
+        header = by_blocks(lambda block: _names(path, pa.csv.ReadOptions(block_size=block), parse))
     convert = pa.csv.ConvertOptions(
         include_columns=[n for n in header if n in names],
         column_types={n: k for n, k in kinds.items() if n in header},
@@ -336,6 +358,12 @@ def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files
     return _Csv(header, parse, convert, files.columns is not None)
 
 
+def _names(path: Path, read: Any, parse: Any) -> list[str]:
+    with pa.csv.open_csv(path, read, parse) as reader:
+        found: list[str] = reader.schema.names
+        return found
+
+
 def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:
     """Times may be numbers or ISO 8601 text and types text or numbers: what fits first is taken."""
     if path.stat().st_size == 0:
@@ -344,11 +372,15 @@ def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Tab
     for explicit in _json_schemas(schema, wanted):
         options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
         try:
-            return pa.json.read_json(path, parse_options=options)
+            return by_blocks(partial(_json, path, options))
         except pa.ArrowInvalid as e:
             failed = failed or e
     assert failed is not None
     raise failed
+
+
+def _json(path: Path, options: Any, block: int) -> pa.Table:
+    return pa.json.read_json(path, pa.json.ReadOptions(block_size=block), options)
 
 
 def _json_schemas(schema: Schema, wanted: Mapping[str, Type]) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -44,36 +45,71 @@ def source_schema(source: object, time: str | None = None) -> pa.Schema:
         raise DataError(f"no schema can be read off {type(source).__name__}: {e}") from None
 
 
+def unit_of(column: pa.ChunkedArray) -> str | None:
+    """What integer times count, if they look like moments since 1970: of the years 2001 to 2286."""
+    if not pa.types.is_integer(column.type) or not len(column) or column[0].as_py() is None:
+        return None
+    return {10: "s", 13: "ms", 16: "us", 19: "ns"}.get(len(str(abs(column[0].as_py()))))
+
+
+def refuse_dates(column: pa.ChunkedArray, time: str) -> None:
+    """Integers that are all dates as people write them are no numbers to subtract: 1000 is not 41 more than 959."""
+    if not pa.types.is_integer(column.type):
+        return
+    some = [str(v) for v in column.slice(0, _ROWS).drop_null().to_pylist()]
+    for digits, format in {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}.items():
+        if some and all(len(v) == digits and _is_date(v, format) for v in some):
+            raise DataError(
+                f"the times in '{time}', such as {some[0]}, look like dates, not like numbers that can be subtracted: "
+                f"read them with --time-format '{format}' (in Python: Files(..., time_format='{format}')), "
+                "or say with --time-unit what they count",
+                column=time,
+            )
+
+
+def _is_date(text: str, format: str) -> bool:
+    try:
+        return 1900 <= datetime.strptime(text, format).year < 2200
+    except ValueError:
+        return False
+
+
 def first_rows(where: str | Path | Files, time: str | None) -> pa.Table:
     """The first rows of the first file, with all its columns: they say what these are."""
-    import pyarrow.csv
-    import pyarrow.json
     import pyarrow.parquet
 
     source = as_files(where)
     path = files.find(source)[0]
     kind = source.format or files.format_of(path)
     try:
-        if kind == "parquet":
+        if kind in ("csv", "tsv", "jsonl"):
+            found = files.by_blocks(lambda block: _first_of_text(path, kind, source, max(block, _BLOCK)))
+        elif kind == "parquet":
             with pyarrow.parquet.ParquetFile(path) as file:
                 batches = [*islice(file.iter_batches(_ROWS), 1)]
                 found = pa.Table.from_batches(batches, file.schema_arrow)
-        elif kind == "arrow":
+        else:
             with pa.memory_map(str(path)) as raw:
                 found = _first_of_ipc(raw)
-        elif kind in ("csv", "tsv"):
-            parse = pyarrow.csv.ParseOptions(delimiter=source.separator(kind), newlines_in_values=True)
-            read = pyarrow.csv.ReadOptions(block_size=_BLOCK, column_names=source.columns)
-            with pyarrow.csv.open_csv(path, read, parse) as reader:
-                found = pa.Table.from_batches([*islice(reader, 1)], reader.schema)
-        elif path.stat().st_size > _BLOCK:
-            with pyarrow.json.open_json(path, pyarrow.json.ReadOptions(block_size=_BLOCK)) as reader:
-                found = pa.Table.from_batches([*islice(reader, 1)], reader.schema)
-        else:
-            found = pyarrow.json.read_json(path)
     except (pa.ArrowException, OSError, ValueError) as e:
-        raise DataError(f"'{path}' cannot be read: {str(e).splitlines()[0]}") from None
+        raise DataError(f"'{path}' cannot be read: {files.said(e)}") from None
     return found if time is None else source.timed(found, time)
+
+
+def _first_of_text(path: Path, kind: str, source: Files, block: int) -> pa.Table:
+    import pyarrow.csv
+    import pyarrow.json
+
+    if kind != "jsonl":
+        parse = pyarrow.csv.ParseOptions(delimiter=source.separator(kind), newlines_in_values=True)
+        read = pyarrow.csv.ReadOptions(block_size=block, column_names=source.columns)
+        with pyarrow.csv.open_csv(path, read, parse) as reader:
+            return pa.Table.from_batches([*islice(reader, 1)], reader.schema)
+    options = pyarrow.json.ReadOptions(block_size=block)
+    if path.stat().st_size <= block:
+        return pyarrow.json.read_json(path, options)
+    with pyarrow.json.open_json(path, options) as reader:
+        return pa.Table.from_batches([*islice(reader, 1)], reader.schema)
 
 
 def _first_of_ipc(raw: Any) -> pa.Table:

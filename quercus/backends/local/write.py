@@ -39,6 +39,8 @@ class Writer:
         self.kind = self.path.suffix.lower()
         if self.kind not in _KINDS:
             raise DataError(f"cannot write '{self.kind}' files: choose {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
+        if not self.path.parent.is_dir():
+            raise DataError(f"'{self.path}' cannot be written: no folder '{self.path.parent}'")
         self._part = self.path.with_name(f".{self.path.name}.part")
         self._sink: Any = None
         self._schema: pa.Schema | None = None

@@ -109,6 +109,7 @@ def _spark_session() -> type[SparkSession]:
     # Said by each of Spark's functions over Arrow. Quercus is tested with such a pandas.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     try:
+        import_module("pyspark")
         import_module("google.protobuf")  # the state of streams
         import_module("pandas")  # asked for by everything over Arrow
         from pyspark.sql import SparkSession

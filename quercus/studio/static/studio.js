@@ -51,6 +51,7 @@ function chosen(shape) {
 function trouble(e) {
   writing.said({ message: e.message, line: null, hint: null, span: null });
   byId('status').textContent = 'not answered';
+  wilted();
 }
 
 // ---- running
@@ -96,6 +97,7 @@ async function cancel() {
 // ---- files
 async function opened(file) {
   state.file = file;
+  cleared('Run the query to see what it finds.');
   const facts = await ask('columns', { file });
   const fill = (id, guess) => byId(id).replaceChildren(...facts.columns.map((c) => make('option', { value: c.name, selected: c.name === guess }, c.name)));
   fill('time', facts.time);
@@ -126,7 +128,7 @@ async function begin() {
   await opened(0);
   const { types } = await ask('check', { ...asked(), query: '' });
   const two = types.slice(0, 2).map((t) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(t) ? t : `'${t.replaceAll("'", "''")}'`));
-  writing.value = two.length === 2 ? `PATTERN SEQ(${two[0]} a, ${two[1]} b)\nWITHIN 10 min` : 'PATTERN ';
+  if (!writing.value) writing.value = two.length === 2 ? `PATTERN SEQ(${two[0]} a, ${two[1]} b)\nWITHIN 10 min` : 'PATTERN ';
   byId('text').focus();
   check();
 }
