@@ -1,6 +1,7 @@
-"""A client of Spark Connect for its test: python -m tests.spark.connect_job REMOTE
+"""A client of Spark Connect for its test: python -m tests.spark.connect_job REMOTE FOLDER
 
-REMOTE is `local[2]`, for a server started by the client itself, or `sc://host:port`. Prints what it found as JSON.
+REMOTE is `local[2]`, for a server started by the client itself, or `sc://host:port`; FOLDER has the files of a stream,
+and gets its answer. Prints what it found as JSON.
 """
 
 from __future__ import annotations
@@ -8,17 +9,20 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import quercus as qc
 from quercus.backends.spark import session, ship
 from quercus.backends.spark.ship import workers
 from tests.spark.cluster_job import EVENTS, KEYED, SCHEMA, UNKEYED, event, rows
+from tests.spark.stream_files import Files
+from tests.spark.stream_job import plan
 
 COUNTED = "PATTERN SEQ(A a, B b, [id]) WITHIN 50 s AGG COUNT(*) AS n GROUPBY a.id"
 
 
-def main(remote: str) -> None:
+def main(remote: str, folder: str) -> None:
     with warnings.catch_warnings(record=True) as warned:
         spark = session(config={"spark.remote": remote})
     try:
@@ -32,10 +36,13 @@ def main(remote: str) -> None:
         found["keyed"] = rows(qc.compile(KEYED, SCHEMA).run(df))
         found["unkeyed"] = rows(qc.compile(UNKEYED, SCHEMA).run(df))
         found["counted"] = sorted([r[0], int(r["n"])] for r in qc.compile(COUNTED, SCHEMA).run(df).collect())
+        spark.conf.set("spark.sql.shuffle.partitions", 2)
+        files = Files(spark, Path(folder))
+        found["batches"] = len(files.run(plan().run(files.read())))
     finally:
         spark.stop()
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -11,12 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import quercus as qc
+from tests.spark import stream_job
 from tests.spark.cluster import Cluster, python_without_quercus
 from tests.spark.cluster_job import EVENTS, KEYED, SCHEMA, UNKEYED, event
 from tests.spark.connect_job import COUNTED
+from tests.spark.stream_files import END, Files, bag, drawn, table
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,6 +32,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
+STREAMED = drawn(7, 300)
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +48,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def client(remote: str, folder: Path) -> dict[str, Any]:
+    """What a client found, and the answer of its stream."""
+    files = Files(None, folder)
+    for i in range(0, len(STREAMED), 60):
+        files.add(STREAMED[i : i + 60])
+    files.add([END])
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.connect_job", remote],
+        [sys.executable, "-m", "tests.spark.connect_job", remote, str(folder)],
         cwd=folder,
         env={k: v for k, v in os.environ.items() if k != "PYSPARK_PYTHON"} | {"PYTHONPATH": path},
         capture_output=True,
@@ -55,6 +65,7 @@ def client(remote: str, folder: Path) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found["streamed"] = bag(pa.parquet.read_table(folder / "out"))
     return found
 
 
@@ -68,6 +79,9 @@ def check_answers(found: dict[str, Any]) -> None:
         assert len(expected) > 100
     counted = qc.compile(COUNTED, SCHEMA).run(events).to_arrow().to_pylist()
     assert found["counted"] == sorted([r["a.id"], int(r["n"])] for r in counted)
+    assert found["batches"] >= len(STREAMED) // 60
+    assert found["streamed"] == bag(stream_job.plan().run(table(STREAMED)).to_arrow())
+    assert len(found["streamed"]) > 20
 
 
 def test_with_a_server_of_its_own(tmp_path: Path) -> None:
