@@ -42,6 +42,7 @@ SAME = x.Compare("=", PERSON, x.Column(FIRST, "person", "string"))
 OTHER = x.Compare("<>", PERSON, x.Column(FIRST, "person", "string"))
 HOTTER = x.Compare(">=", x.Column(HERE, "heat", "float64"), x.Column(PREV, "heat", "float64"))
 OPEN = (100, 1_000, 10_000, 100_000)
+PUSH = 10_000
 WINDOWS = (1, 2, 4, 8)
 ALONE = "strings alone:"
 
@@ -216,7 +217,7 @@ def numbered(w: PatternWindow) -> PatternWindow:
 
 def by_open_windows(rounds: int) -> dict[str, list[float]]:
     """Nanoseconds a tuple where about so many windows are open from first to last: each of twice as many persons is
-    as likely in the laboratory as at home last. As a run, and as a stream in pushes of 10,000, of which at its end it
+    as likely in the laboratory as at home last. As a run, and as a stream in pushes of PUSH, of which at its end it
     is checked how many are open; all tuples of the windows that close are listed, or only their first and last ones.
     """
     runs: dict[tuple[str, int], tuple[Callable[[], Any], Callable[[Any], bool]]] = {}
@@ -245,6 +246,17 @@ def by_open_windows(rounds: int) -> dict[str, list[float]]:
     return {name: [best[f"{name} {n_open}"] / TUPLES * 1e9 for n_open in OPEN] for name in names}
 
 
+def beyond_a_push() -> list[float]:
+    """The share of windows that close in a later push than the one they open in, by the number of open windows: the
+    others begin and end in what is at hand, and a stream need not keep them.
+    """
+    shares = []
+    for n_open in OPEN:
+        found = closed_windows(EXAMPLE_5, load(locations(TUPLES, 2 * n_open, at_work=n_open), SCHEMA), qc.Limits())
+        shares.append(float(np.mean(found.first // PUSH != found.close // PUSH)))
+    return shares
+
+
 def told_apart(table: pa.Table) -> dict[str, Callable[[], Any]]:
     """The persons of all tuples as numbers, and nothing else: no answer can cost less for as many."""
     person = table.column("person").combine_chunks()
@@ -265,8 +277,8 @@ def told_apart(table: pa.Table) -> dict[str, Callable[[], Any]]:
 def _streamed(w: PatternWindow, schema: qc.Schema, table: pa.Table, bare: bool) -> int:
     """How many windows are open in the end."""
     stream = WindowStreams([w], schema, None, [bare])
-    for at in range(0, len(table), 10_000):
-        stream.push_all(table.slice(at, 10_000))
+    for at in range(0, len(table), PUSH):
+        stream.push_all(table.slice(at, PUSH))
     return stream.open
 
 
@@ -323,7 +335,9 @@ def _are(expected: list[int], found: list[int]) -> bool:
     return found == expected
 
 
-def lines(times: dict[str, float], growth: dict[str, list[float]], shared: dict[str, list[float]]) -> list[str]:
+def lines(
+    times: dict[str, float], growth: dict[str, list[float]], beyond: list[float], shared: dict[str, list[float]]
+) -> list[str]:
     mine = times["quercus"]
     out = [f"Example 5, {TUPLES:,} tuples of {PERSONS:,} persons, CPU ms:"]
     for name, seconds in times.items():
@@ -334,6 +348,7 @@ def lines(times: dict[str, float], growth: dict[str, list[float]], shared: dict[
     out.append("ns a tuple, by open windows: " + ", ".join(f"{n:,}" for n in OPEN))
     for name, row in growth.items():
         out.append(f"  {name:28}" + "".join(f"{ns:9.1f}" for ns in row) + f"   {row[-1] / row[0]:.2f}x")
+    out.append(f"  {'windows that outlast a push':28}" + "".join(f"{share:9.0%}" for share in beyond))
     out.append("CPU ms of different windows over one stream: " + ", ".join(map(str, WINDOWS)))
     for name, row in shared.items():
         out.append(f"  {name:28}" + "".join(f"{ms:9.1f}" for ms in row))
@@ -346,9 +361,16 @@ def main() -> None:
     given = parser.parse_args()
     rounds = 1 if given.quick else 4
     print(measure.machine())
-    times, growth, shared = example_5(rounds), by_open_windows(rounds), sharing(rounds)
-    print("\n".join(lines(times, growth, shared)))
-    figures = {"example 5": times, "open": list(OPEN), "growth": growth, "windows": list(WINDOWS), "shared": shared}
+    times, growth, beyond, shared = example_5(rounds), by_open_windows(rounds), beyond_a_push(), sharing(rounds)
+    print("\n".join(lines(times, growth, beyond, shared)))
+    figures = {
+        "example 5": times,
+        "open": list(OPEN),
+        "growth": growth,
+        "beyond": beyond,
+        "windows": list(WINDOWS),
+        "shared": shared,
+    }
     record.keep(given, "windows", figures, ratios(times, growth))
 
 

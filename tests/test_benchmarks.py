@@ -163,6 +163,7 @@ FIGURES: dict[str, object] = {
         "example 5": {"quercus": 0.022, "duckdb, lead": 0.105, "python, straight": 39.5},
         "open": [100, 1_000],
         "growth": {"strings: run": [16.0, 32.0]},
+        "beyond": [0.1, 0.63],
         "windows": [1, 8],
         "shared": {"run: alone": [17.0, 100.0], "run: one pass": [17.0, 80.0]},
     },
@@ -197,8 +198,11 @@ FIGURES: dict[str, object] = {
         "times": {name: {"wall": 2.0, "cpu": 3.0} for name in ("empty", "engine", "first", "applyInPandas")}
     },
     "spark-unkeyed": {
-        name: {"times": {"engine": {"wall": 3.0}}, "metrics": {"halo": 1.0, "events": 1_001.0}}
-        for name in ("one core", "two cores")
+        "ways": {
+            name: {"times": {"engine": {"wall": 3.0}}, "metrics": {"halo": 1.0, "events": 1_001.0}}
+            for name in ("one core", "two cores")
+        },
+        "machine": 1.9,
     },
     "spark-joins": {"times": {name: {"wall": 1.0} for name in ("W1", "W2", "W2 joins", "W1 joins", "W1 plain joins")}},
     "spark-streams": [{"rows": 250_000.0, "groups": 2, "rate": 198_696.5, "state": 24_233_424}],

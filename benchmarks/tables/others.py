@@ -43,6 +43,7 @@ def opened(document: Document) -> str:
     """By the number of open windows."""
     figures = document["figures"]
     rows = [(name, *(f"{ns:.0f}" for ns in row), f"{row[-1] / row[0]:.1f}x") for name, row in figures["growth"].items()]
+    rows.append(("windows that outlast a push", *(f"{share:.0%}" for share in figures["beyond"]), ""))
     return markdown(("open windows", *(f"{n:,}" for n in figures["open"]), "last to first"), rows)
 
 
@@ -132,9 +133,9 @@ def spark_batch(document: Document) -> str | None:
     if without is None:
         return None
     wall = {name: t["wall"] for name, t in document["figures"]["times"].items()}
-    cores = {name: f["times"]["engine"]["wall"] for name, f in without["figures"].items()}
+    cores = {name: f["times"]["engine"]["wall"] for name, f in without["figures"]["ways"].items()}
     two = cores["two cores"]
-    seen = without["figures"]["two cores"]["metrics"]
+    seen = without["figures"]["ways"]["two cores"]["metrics"]
     again = seen["halo"] / max(seen["events"] - seen["halo"], 1)
     keyed = "`SEQ(T0 a, T1 b, T2 c, a.id = b.id = c.id)`, 10,000 keys"
     rows = [
@@ -149,6 +150,7 @@ def spark_batch(document: Document) -> str | None:
         ("`SEQ(T0 a, T1 b, T2 c) WITHIN 100 ms`, no key, two cores", f"{two:.2f}", f"{again:.3%} of events sent twice"),
     ]
     rows += [(f"the same, {name}", f"{t:.2f}", times(t / two)) for name, t in cores.items() if name != "two cores"]
+    rows.append(("two processes that share nothing, beside one", "", times(without["figures"]["machine"])))
     return f"{markdown(('10,000,000 events in Parquet', 'wall s', ''), rows)}\n\n{when(document)}"
 
 

@@ -95,7 +95,7 @@ def _connected(builder: SparkSession.Builder, remote: str, wanted: dict[str, str
     except ImportError as e:
         raise NotInstalled(f'Spark Connect needs {e.name}: pip install "pyspark[connect]"') from e
     if not remote.startswith("local"):
-        return builder.remote(remote).config(map={**wanted}).getOrCreate()
+        return builder.remote(remote).config(map={**SETTINGS, **wanted}).getOrCreate()
     _find_java()
     _prepare_local_processes()
     settings = _settings() | _local_settings(remote) | wanted

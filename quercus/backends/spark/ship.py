@@ -39,7 +39,7 @@ PACKAGE = Path(__file__).parents[2]
 DEPENDENCIES = ("attr", "attrs", "cattrs", "graphviz", "lark", "typing_extensions")  # all plain Python
 COMPILED = ("numpy", "pandas", "pyarrow")  # must be there: too large to send, and made for one platform
 _KEPT = {".py", ".lark", ".properties", ".typed"}
-_MARK = "quercus.shipped"  # a setting of the session: what was sent to it
+SHIPPED = "quercus.shipped"  # a setting of the session: what was sent to it
 
 
 @frozen
@@ -83,7 +83,7 @@ def pack(folder: str | Path, *, dependencies: bool = False) -> Packed:
 def settings(folder: str | Path, *, dependencies: bool = False) -> dict[str, str]:
     """Settings of a session, to be given when it starts, that send Quercus along. The packed files are in `folder`."""
     packed = pack(folder, dependencies=dependencies)
-    out = {"spark.archives": f"{packed.package.absolute()}#quercus", _MARK: packed.digest}
+    out = {"spark.archives": f"{packed.package.absolute()}#quercus", SHIPPED: packed.digest}
     if packed.dependencies is not None:
         out["spark.submit.pyFiles"] = str(packed.dependencies.absolute())
     return out
@@ -99,7 +99,7 @@ def ship(spark: SparkSession, *, dependencies: bool = False) -> None:
     # Executors that join later fetch the files then, so they stay until this process ends.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     packed = pack(folder, dependencies=dependencies)
-    before = spark.conf.get(_MARK, None)
+    before = spark.conf.get(SHIPPED, None)
     if before == packed.digest:
         return
     if before is not None:
@@ -107,7 +107,7 @@ def ship(spark: SparkSession, *, dependencies: bool = False) -> None:
     spark.addArtifact(f"{packed.package}#quercus", archive=True)
     if packed.dependencies is not None:
         spark.addArtifact(str(packed.dependencies), pyfile=True)
-    spark.conf.set(_MARK, packed.digest)
+    spark.conf.set(SHIPPED, packed.digest)
     check(spark)
 
 

@@ -16,10 +16,11 @@ from pyspark.sql import types as st
 from quercus.backends.base import Limits
 from quercus.backends.spark.report import Shown, remember
 from quercus.backends.spark.schemas import check_input, output_schema
+from quercus.backends.spark.ship import SHIPPED
 from quercus.backends.spark.stream_columns import GROUP, WATERMARK, Layout, every_group, packed
 from quercus.backends.spark.stream_groups import Grouping, grouping
 from quercus.backends.spark.stream_processor import ANSWERS, GroupProcessor, Job, opened
-from quercus.errors import DataError, QueryError
+from quercus.errors import DataError, NotInstalled, QueryError
 from quercus.plan import Plan
 
 LATE = "late"  # the column of late events, where they are kept
@@ -48,6 +49,7 @@ def run_stream(
     _check_watermark(plan, df)
     _check_ties(plan)
     _check_session(df)
+    _check_shipped(df)
     shared = grouping(plan, groups)
     _check_tasks(df, shared)
     columns = output_schema(plan, df.schema)
@@ -102,6 +104,16 @@ def _check_session(df: DataFrame) -> None:
         raise DataError(
             f"streams need Spark's RocksDB state store, and the session has {provider}: "
             f'spark.conf.set("{PROVIDER}", "{ROCKSDB}"); sessions of quercus.backends.spark.session() have it'
+        )
+
+
+def _check_shipped(df: DataFrame) -> None:
+    """Over Spark Connect, Spark gives a session's files to the workers of batches, but not to those of a state."""
+    session = df.sparkSession
+    if not hasattr(session, "_jsparkSession") and session.conf.get(SHIPPED, None) is not None:
+        raise NotInstalled(
+            "over Spark Connect, what ship(spark) sent does not reach the processes of streams: install quercus where "
+            "the server and its workers run"
         )
 
 
