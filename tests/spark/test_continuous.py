@@ -104,6 +104,17 @@ def test_a_difference_would_be_seen(quick: SparkSession) -> None:
         same("RSTREAM(SELECT a FROM S[Rows 2])", found, {"S": rows})
 
 
+def test_rows_of_one_time_come_window_by_window(quick: SparkSession) -> None:
+    """Both windows close at 9, and the first one to open has the later tuple too: it is not among the last two rows."""
+    rows: list[dict[str, Any]] = [
+        {"ts": ts, "a": a, "b": "u", "x": x} for ts, a, x in ((5, 1, None), (5, 0, 0.0), (9, 2, 0.0))
+    ]
+    window = "Pattern By (b = 'u'; TRUE; x IS NOT NULL; Timestamp - FIRST(Timestamp) < 5)"
+    text = f"WITH Q AS (ISTREAM(SELECT s0.a AS p FROM S[{window}] AS s0)) RSTREAM(SELECT * FROM Q[Rows 2])"
+    found = run(qc.continuous(text, SCHEMAS), {"S": frame(quick, rows, SCHEMAS["S"])}, partitions=2)
+    assert same(text, found, {"S": rows}) == 2
+
+
 # Sharing out ----------------------------------------------------------------------------------------------------------
 
 KEYED = "S[Pattern By (a > 0; b = FIRST(b) AND a = 0; TRUE; b = FIRST(b))]"

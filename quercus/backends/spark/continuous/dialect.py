@@ -56,7 +56,7 @@ class SparkSql(Dialect):
             case "floor":
                 found = below.format("v")
             case "ceil":
-                found = "CASE WHEN rint(v) < v THEN rint(v) + 1D ELSE rint(v) END"
+                found = f"CASE WHEN isnan(v) THEN v ELSE -({below.format('(-v)')}) END"
             case _:  # half away from zero
                 size = below.format("abs(v)")
                 up = f"({size}) + CASE WHEN abs(v) - ({size}) >= 0.5D THEN 1D ELSE 0D END"

@@ -143,16 +143,18 @@ def closed(
         packed(arrow_schema(given)),
     )
     found = shared.df.mapInArrow(partial(run_windows, job.to_json()), given)
-    number = f.struct(*(f.col(c.name) for c in [*ends, *keys])).alias("w0" if rows == "ends" else "w")
+    parts = "tq" if ties else "t"
+    order = [*(f"{end}{part}" for end in "cf" for part in parts), *(k.name for k in keys)]
+    number = f.struct(*order).alias("w0" if rows == "ends" else "w")  # as they closed; of one tuple, as they opened
     time = [f.col("ct").alias("f"), (f.col("ct") + 1).alias("u")]
     values = [f.col(c.name) for c in own if c.name[0] != "n"]
     match rows:
         case "windows":
             return found.select(number, time[0], *(f.col(c.name) for c in counts))
         case "ends":
-            return found.select(number, f.struct(*(f.col(c.name) for c in [*ends, *keys])).alias("o"), *time, *values)
+            return found.select(number, f.struct(*order).alias("o"), *time, *values)
         case _:
-            place_ = f.struct(*(f.col(c.name) for c in own if c.name[0] == "n")).alias("n")
+            place_ = f.struct(*order, *(c.name for c in own if c.name[0] == "n")).alias("n")
             return found.select(number, place_, *time, *values)
 
 
