@@ -36,7 +36,7 @@ demo: build
 test: lint types docs unit unit-spark unit-browser unit-checked
 	@echo "make test: all passed"
 
-test-slow: build java
+test-slow: build java $(VENV)/.connect
 	$(PY) -m pytest -n $(WORKERS) -m slow --ignore tests/spark --ignore tests/browser
 	$(PY) -m pytest -m slow tests/spark
 
@@ -113,6 +113,10 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.installed
 
 $(VENV)/.spark: pyproject.toml $(VENV)/.installed
 	QUERCUS_LATER=1 $(PY) -m pip install --quiet --editable '.[spark,java]'
+	@touch $@
+
+$(VENV)/.connect: pyproject.toml $(VENV)/.spark
+	QUERCUS_LATER=1 $(PY) -m pip install --quiet --editable '.[connect]'
 	@touch $@
 
 # Spark runs on Java 17 or newer. Where there is none, it is installed if we may; otherwise the error names the ways out.

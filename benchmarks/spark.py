@@ -327,14 +327,13 @@ def everything(given: argparse.Namespace, folder: Path) -> None:
         over = {name: wall[name] / wall[name[:2]] for name in ("W2 joins", "W1 joins", "W1 plain joins")}
         keep("joins", found, {f"{name} over it": record.Ratio(r, JOINS) for name, r in over.items()})
     if "streams" in wanted:
-        streamed_ = 6 * events // 10
-        many = ["--events", str(streamed_)]
+        many = ["--events", str(3 * events // 10)]
         kept = []
-        for files in (24, 12):  # smaller and larger batches: Spark's own time for each is the same
+        for files in (12, 6):  # smaller and larger batches: Spark's own time for each is the same
             sized = [*many, "--files", str(files)]
             rows = [part("streamed", folder, "local[2]", *sized, "--groups", str(g)) for g in (2, 8, 32)]
             assert len({r["matches"] for r in rows}) == 1, rows
-            print("\n".join(show_streams(rows, streamed_)), flush=True)
+            print("\n".join(show_streams(rows, 3 * events // 10)), flush=True)
             kept += rows
         rates = {f"{r['groups']} groups, {r['rows']:,.0f} rows a batch: rows/s": r["rate"] for r in kept}
         keep("streams", kept, {name: record.Ratio(rate, STREAM) for name, rate in rates.items()})

@@ -215,11 +215,14 @@ def numbered(w: PatternWindow) -> PatternWindow:
     return PatternWindow(*(change(c) for c in conditions(w)))
 
 
-def by_open_windows(rounds: int) -> dict[str, list[float]]:
+def by_open_windows(rounds: int) -> tuple[dict[str, list[float]], list[float]]:
     """Nanoseconds a tuple where about so many windows are open from first to last: each of twice as many persons is
     as likely in the laboratory as at home last. As a run, and as a stream in pushes of PUSH, of which at its end it
     is checked how many are open; all tuples of the windows that close are listed, or only their first and last ones.
+
+    And the share of windows that close in a later push than they open in: a stream need not keep the others.
     """
+    beyond: list[float] = []
     runs: dict[tuple[str, int], tuple[Callable[[], Any], Callable[[Any], bool]]] = {}
     for n_open in OPEN:
         table = locations(TUPLES, 2 * n_open, at_work=n_open)
@@ -236,6 +239,8 @@ def by_open_windows(rounds: int) -> dict[str, list[float]]:
             for name, bare in (("stream, ends", True), ("stream, listed", False)):
                 run_ = partial(_streamed, change(EXAMPLE_5), schema, given, bare)
                 runs[f"{kind}: {name}", n_open] = run_, partial(_is_about, n_open)
+        found = closed_windows(EXAMPLE_5, load(table, SCHEMA), qc.Limits())
+        beyond.append(float(np.mean(found.first // PUSH != found.close // PUSH)))
         for name, alone in told_apart(table).items():
             runs[f"{ALONE} {name}", n_open] = alone, lambda _: True
     best: dict[str, float] = {}
@@ -243,18 +248,7 @@ def by_open_windows(rounds: int) -> dict[str, list[float]]:
         for (name, n_open), (do, right) in runs.items():
             _time(best, f"{name} {n_open}", do, right, 1)
     names = dict.fromkeys(name for name, _ in runs)
-    return {name: [best[f"{name} {n_open}"] / TUPLES * 1e9 for n_open in OPEN] for name in names}
-
-
-def beyond_a_push() -> list[float]:
-    """The share of windows that close in a later push than the one they open in, by the number of open windows: the
-    others begin and end in what is at hand, and a stream need not keep them.
-    """
-    shares = []
-    for n_open in OPEN:
-        found = closed_windows(EXAMPLE_5, load(locations(TUPLES, 2 * n_open, at_work=n_open), SCHEMA), qc.Limits())
-        shares.append(float(np.mean(found.first // PUSH != found.close // PUSH)))
-    return shares
+    return {name: [best[f"{name} {n_open}"] / TUPLES * 1e9 for n_open in OPEN] for name in names}, beyond
 
 
 def told_apart(table: pa.Table) -> dict[str, Callable[[], Any]]:
@@ -361,7 +355,7 @@ def main() -> None:
     given = parser.parse_args()
     rounds = 1 if given.quick else 4
     print(measure.machine())
-    times, growth, beyond, shared = example_5(rounds), by_open_windows(rounds), beyond_a_push(), sharing(rounds)
+    times, (growth, beyond), shared = example_5(rounds), by_open_windows(rounds), sharing(rounds)
     print("\n".join(lines(times, growth, beyond, shared)))
     figures = {
         "example 5": times,

@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         any(find_spec(name) is None for name in ("grpc", "grpc_status", "zstandard")),
-        reason='Spark Connect is not installed: pip install "pyspark[connect]"',
+        reason='Spark Connect is not installed: pip install "quercus[connect]"',
     ),
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the server's processes in /proc"),
 ]

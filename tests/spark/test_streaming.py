@@ -37,16 +37,18 @@ def compared(files: Files, query: str, rows: list[dict[str, Any]], cuts: int, **
     assert files.found() == expected
 
 
-def test_keys_out_of_order_and_a_restart_in_another_shape(files: Files) -> None:
+def test_keys_out_of_order_and_restarts_one_in_another_shape(files: Files) -> None:
     plan = qc.compile("PATTERN SEQ(A a, B b, C c, [id]) WITHIN 20 s", SCHEMA)
     rows = drawn(1, 240)
     given = disordered(rows, 2, 9 * SECOND)
     files.add(given[:100])
     files.run(run_stream(plan, files.read(), groups=4))
     before = sum(files.found().values())
-    files.add([*given[100:], END])
+    files.add(given[100:170])
+    progress = files.run(run_stream(plan, files.read(), groups=4))
+    files.add([*given[170:], END])
     other_shape = qc.compile(plan.text, SCHEMA, shape="right")
-    progress = files.run(run_stream(other_shape, files.read(), groups=4))
+    progress += files.run(run_stream(other_shape, files.read(), groups=4))
     expected = local(plan, rows)
     assert 0 < before < sum(expected.values())
     assert files.found() == expected

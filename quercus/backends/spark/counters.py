@@ -6,6 +6,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from quercus.backends.spark.session import is_connected
+
 NAMES = ("tasks", "events", "halo", "matches", "seconds")
 
 
@@ -26,4 +28,4 @@ class Counters:
 
 def counters_for(session: SparkSession) -> Counters | None:
     """None: over Spark Connect there are no accumulators."""
-    return Counters(session) if hasattr(session, "_jsparkSession") else None
+    return None if is_connected(session) else Counters(session)

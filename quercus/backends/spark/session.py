@@ -82,6 +82,11 @@ def session(
     return made
 
 
+def is_connected(spark: SparkSession) -> bool:
+    """Whether a session is a client of Spark Connect, without a JVM of its own."""
+    return not hasattr(spark, "_jsparkSession")
+
+
 def require_spark() -> None:
     """`NotInstalled` if Spark, or what it needs, is not there."""
     _spark_session()
@@ -93,7 +98,7 @@ def _connected(builder: SparkSession.Builder, remote: str, wanted: dict[str, str
         import_module("grpc_status")
         import_module("zstandard")
     except ImportError as e:
-        raise NotInstalled(f'Spark Connect needs {e.name}: pip install "pyspark[connect]"') from e
+        raise NotInstalled(f'Spark Connect needs {e.name}: pip install "quercus[connect]"') from e
     if not remote.startswith("local"):
         return builder.remote(remote).config(map={**SETTINGS, **wanted}).getOrCreate()
     _find_java()

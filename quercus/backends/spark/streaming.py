@@ -16,6 +16,7 @@ from pyspark.sql import types as st
 from quercus.backends.base import Limits
 from quercus.backends.spark.report import Shown, remember
 from quercus.backends.spark.schemas import check_input, output_schema
+from quercus.backends.spark.session import is_connected
 from quercus.backends.spark.ship import SHIPPED
 from quercus.backends.spark.stream_columns import GROUP, WATERMARK, Layout, every_group, packed
 from quercus.backends.spark.stream_groups import Grouping, grouping
@@ -110,7 +111,7 @@ def _check_session(df: DataFrame) -> None:
 def _check_shipped(df: DataFrame) -> None:
     """Over Spark Connect, Spark gives a session's files to the workers of batches, but not to those of a state."""
     session = df.sparkSession
-    if not hasattr(session, "_jsparkSession") and session.conf.get(SHIPPED, None) is not None:
+    if is_connected(session) and session.conf.get(SHIPPED, None) is not None:
         raise NotInstalled(
             "over Spark Connect, what ship(spark) sent does not reach the processes of streams: install quercus where "
             "the server and its workers run"
