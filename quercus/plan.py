@@ -140,7 +140,7 @@ class Plan:
         try:
             path.write_text(self._svg(), encoding="utf-8")
         except OSError as e:
-            raise RenderError(f"cannot write '{path}': {e.strerror}") from None
+            raise DataError(f"cannot write '{path}': {e.strerror}") from None
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

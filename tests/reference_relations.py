@@ -277,7 +277,9 @@ class _Select:
             values = self.groups(rows, context) if self.grouped else [self.row(r, [r], context) for r in rows]
             if self.e.distinct:
                 values = list(dict.fromkeys(values))
-            found += [Found(v, context.identity) for v in values]
+            # windows of two SELECTs of a UNION are different ones, whatever they are called
+            of = None if context.identity is None else (id(self), context.identity)
+            found += [Found(v, of) for v in values]
         return found
 
     def contexts(self, time: int) -> list[Context]:

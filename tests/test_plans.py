@@ -660,7 +660,7 @@ def test_with_nothing_to_draw_with(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     drawn = plan.render(tmp_path / "plan.svg").read_text()  # by our own layout
     assert 'class="qc-tree alone"' in drawn
     assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
-    with pytest.raises(RenderError, match="cannot write"):
+    with pytest.raises(qc.DataError, match="cannot write"):
         plan.render(tmp_path / "no" / "plan.svg")
     assert plan.render(tmp_path / "plan.dot").read_text().startswith("digraph")
     assert 'class="qc-tree alone"' in plan._repr_mimebundle_()["image/svg+xml"]  # by our own layout

@@ -43,6 +43,9 @@ def run(args: argparse.Namespace) -> int:
                 results.append(_result(case, run_case(case)))
                 if not args.json:
                     _tell(results[-1], verbose=args.verbose)
+    if not results and not broken:  # what tests nothing must not pass
+        named = "" if args.k is None else f" with {args.k!r} in its name"
+        raise DataError(f"no case{named} in {', '.join(args.paths)}")
     failed = [r for r in results if not r["passed"]]
     if args.json:
         print(json.dumps({"cases": results, "errors": broken}, indent=2))

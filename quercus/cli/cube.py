@@ -42,6 +42,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.output == "-":
+        raise exits.UsageError("a cube has several answers: name a folder for them")
     queries, hierarchy = read_queries(Path(args.file))
     if hierarchy and args.hierarchy is None and args.schema is None:
         args.hierarchy = json.dumps(hierarchy)
@@ -75,7 +77,7 @@ def _way(cuboid: Any) -> str:
 def read_queries(path: Path) -> tuple[dict[str, str], Any]:
     """The queries of a file by name, and its hierarchy, if it has one."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as e:
         raise DataError(f"'{path}' cannot be read: {e.strerror}") from None
     except UnicodeDecodeError:

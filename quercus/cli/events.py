@@ -28,6 +28,9 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--format", choices=KINDS, help="the format, where the suffix does not say it")
     group.add_argument("--delimiter", metavar="CHAR", help="between fields of CSV (default: a comma; 'tab' for one)")
     group.add_argument("--columns", metavar="A,B,...", help="names of the columns of CSV files without a header")
+    group.add_argument(
+        "--null", metavar="WORD", action="append", default=[], help="a word of CSV that means null, as NA; repeatable"
+    )
     group.add_argument("--time-format", metavar="FMT", help="how times are written, as for strptime: '%%Y%%m%%d%%H%%M'")
 
 
@@ -41,6 +44,14 @@ def files_of(args: argparse.Namespace, paths: list[str]) -> Files:
         path, kind = _spooled()
         return _files(args, [str(path)], args.format or kind)
     return _files(args, paths, args.format or _kind_of(args, paths))
+
+
+def refuse_input(output: str | None, *given: Files) -> None:
+    """An answer over its own events would be all that is left of them."""
+    if output in (None, "-") or not Path(output).exists():
+        return
+    if any(Path(output).samefile(path) for files in given for path in find(files)):
+        raise UsageError(f"'{output}' is one of the files of events: write to another one")
 
 
 def _kind_of(args: argparse.Namespace, paths: list[str]) -> str | None:
@@ -63,7 +74,9 @@ def described(args: argparse.Namespace, paths: list[str], kind: str | None) -> F
     """Files as the options describe them."""
     delimiter = {"tab": "\t", "\\t": "\t"}.get(args.delimiter, args.delimiter)
     columns = None if args.columns is None else [c.strip() for c in args.columns.split(",")]
-    return Files(*paths, format=kind, delimiter=delimiter, columns=columns, time_format=args.time_format)
+    return Files(
+        *paths, format=kind, delimiter=delimiter, columns=columns, time_format=args.time_format, nulls=args.null
+    )
 
 
 def _delimited(files: Files, delimiter: str | None) -> Files:
@@ -73,6 +86,7 @@ def _delimited(files: Files, delimiter: str | None) -> Files:
         delimiter=delimiter,
         columns=files.columns,
         time_format=files.time_format,
+        nulls=files.nulls,
     )
 
 
@@ -104,6 +118,8 @@ def sniffed(head: bytes) -> str:
         return "arrow"
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(b"\x1f\x8b"):
+        raise DataError("standard input is compressed: gzip -dc reads it")
     return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "csv"
 
 

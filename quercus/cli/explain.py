@@ -10,7 +10,9 @@ node did beside what was expected of it.
 from __future__ import annotations
 
 import argparse
+import json
 
+from quercus.backends.local.analyze import run_and_analyze
 from quercus.cli import exits
 from quercus.cli.compiled import add_planning, add_quiet, asked, planned_alone
 from quercus.cli.events import add_events
@@ -24,7 +26,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--analyze", action="store_true", help="run it over the events, and say what each node did")
     parser.add_argument("--verbose", action="store_true", help="what each rule changed")
     parser.add_argument("--alternatives", action="store_true", help="the shapes that were considered, with their costs")
-    parser.add_argument("--json", action="store_true", help="the plan as JSON, which Plan.from_json reads back")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the plan as JSON, which Plan.from_json reads back; what --analyze or --alternatives says",
+    )
     add_schema(parser)
     add_planning(parser)
     add_quiet(parser)
@@ -38,7 +44,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         ask = asked(args)
         plan, events = ask.plan, ask.events
-    if args.json:
+    if args.json and args.analyze:
+        ran, analysis = run_and_analyze(plan, events)
+        print(json.dumps({"plan": json.loads(ran.to_json()), "run": analysis.to_dict()}))
+    elif args.json and args.alternatives:
+        print(json.dumps([{"shape": a.shape, "cost": a.cost, "chosen": a.chosen} for a in plan.alternatives()]))
+    elif args.json:
         print(plan.to_json())
     elif args.alternatives:
         for a in plan.alternatives():

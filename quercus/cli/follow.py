@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import select
@@ -71,6 +72,9 @@ def follow(args: argparse.Namespace, text: str) -> int:
         raise exits.UsageError("the query and the events cannot both be standard input")
     if args.output is not None:
         raise exits.UsageError("--follow prints to standard output: redirect it")
+    for option in ("why", "count", "limit", "to"):
+        if getattr(args, option) not in (None, False):
+            raise exits.UsageError(f"--{option} is about events that are at hand as a whole: leave out --follow")
     return Follow(args, text, stream).run()
 
 
@@ -117,22 +121,33 @@ class Follow:
             raise exits.UsageError(f"--follow reads lines, CSV or JSON, not {kind} (Arrow from standard input, though)")
         self.tail = Tail(self.path, self.saved.get("offset", 0))
         header: list[str] | None = self.saved.get("columns")
+        begun = 0
         for lines in self.tail:
             if lines is None:
                 yield None
                 continue
+            if begun != self.tail.begun:  # another file, with a header of its own
+                begun, header = self.tail.begun, None
             kind = kind or sniffed(lines[:64])
             files = described(self.args, ["-"], kind)
             if kind != "jsonl" and files.columns is None and header is None:
-                first, _, lines = lines.partition(b"\n")
-                header = first.decode("utf-8", "replace").lstrip("\ufeff").strip("\r").split(files.separator(kind))
-                header = self.saved["columns"] = [name.strip().strip('"') for name in header]
+                first, _, lines = lines.lstrip(b"\r\n").partition(b"\n")
+                if not first:
+                    continue
+                text = first.decode("utf-8", "replace").lstrip("\ufeff").strip("\r")
+                [names] = csv.reader([text], delimiter=files.separator(kind))
+                header = self.saved["columns"] = [name.strip() for name in names]
             columns = list(files.columns) if files.columns is not None else header
             if not lines.strip():
                 continue
             with _kept(lines) as name:
                 source = Files(
-                    name, format=kind, delimiter=files.delimiter, columns=columns, time_format=files.time_format
+                    name,
+                    format=kind,
+                    delimiter=files.delimiter,
+                    columns=columns,
+                    time_format=files.time_format,
+                    nulls=files.nulls,
                 )
                 if self.schema is None:
                     known = self.saved.get("schema")

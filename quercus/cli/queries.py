@@ -24,7 +24,7 @@ def query_text(given: str) -> str:
     A file that exists wins. What has a blank is text, since every query has one; what has none was meant as a file.
     """
     if given == "-":
-        return sys.stdin.read()
+        return sys.stdin.read().removeprefix("\ufeff")
     if given.startswith("@"):
         return _file(Path(given[1:]))
     if not given.strip():
@@ -45,7 +45,7 @@ def is_file(given: str) -> bool:
 
 def _file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as e:
         raise DataError(f"'{path}' cannot be read: {e.strerror}") from None
     except UnicodeDecodeError:

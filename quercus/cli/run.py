@@ -20,7 +20,7 @@ from quercus.cli import exits
 from quercus.cli.answers import add_answer, show
 from quercus.cli.compiled import Asked, add_limits, add_planning, add_quiet, asked, limits_of, note
 from quercus.cli.elsewhere import run_elsewhere
-from quercus.cli.events import add_events
+from quercus.cli.events import add_events, refuse_input
 from quercus.cli.follow import add_follow, follow
 from quercus.cli.guard import in_options
 from quercus.cli.progress import Bar
@@ -56,11 +56,16 @@ def run(args: argparse.Namespace) -> int:
         raise exits.UsageError("--threads is a number from 1 up")
     if args.follow:
         return follow(args, text)
+    if args.to is not None and args.output not in (None, "-"):
+        raise exits.UsageError(f"--to is the format of standard output; the suffix of '{args.output}' says its own")
+    if args.why and (args.output is not None or args.count or is_continuous(text)):
+        raise exits.UsageError("--why says why a pattern has no more matches, on standard output: leave out the rest")
     if is_continuous(text):
         return _code(args, run_streams(args, text))
     ask = asked(args, text)
     if args.fail_on_match and ask.plan.query.aggregates:
         raise exits.UsageError("--fail-on-match is about matches, and AGG gives totals")
+    refuse_input(args.output, ask.events)
     if args.backend != "local":
         return _code(args, run_elsewhere(args, ask))
     if args.why:

@@ -6,7 +6,8 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,15 @@ import pyarrow as pa
 from quercus.backends.local.dialect import Files
 from quercus.backends.local.infer import first_rows, infer_columns, refuse_dates, unit_of
 from quercus.cli.exits import UsageError
-from quercus.errors import DataError
+from quercus.compiler import compile
+from quercus.compiler.scalars import unit_named
+from quercus.errors import DataError, QueryError
 from quercus.schema import Schema
 
 TIMES = ("ts", "time", "timestamp", "event_time", "eventtime", "datetime", "date_time", "created_at", "date")
 TYPES = ("type", "event_type", "eventtype", "event", "kind", "event_name", "activity", "action")
 
-# A window in seconds, say: what integer times count then matters.
-_UNITS = re.compile(
-    r"\b(within|range)\s+[\d.]+\s*(n|u|m|milli|micro|nano)?(s|sec|seconds?|min|minutes?|h|hours?|d|days?|weeks?)\b",
-    re.I,
-)
-_BARE = re.compile(
-    r"\bwithin\s+(\d+)\b(?!\s*[\d.])(?!\s*(events|[num]s|s|sec|min|h|d|weeks?|\w*(second|minute|hour|day))s?\b)", re.I
-)
+_WINDOW = re.compile(r"\b(within|range)\s+(\d[\d_.]*)\s*([^\W\d_]*)", re.I)
 
 
 def add_schema(parser: argparse.ArgumentParser) -> None:
@@ -67,16 +63,43 @@ def schema_of(args: argparse.Namespace, files: Files | pa.Table, *queries: str, 
     attributes = infer_columns(files, time, type_ if typed else None)
     attributes = {n: k for n, k in attributes.items() if not _hides(n, time, type_)}
     hidden = [n for n in names if _hides(n, time, type_)]
+    nulls = [f.name for f in head.schema if pa.types.is_null(f.type) and f.name in attributes]
     attributes.update(_declared(args.attribute))
     unit = args.time_unit or unit_of(head.column(time))
-    counts = any(map(_UNITS.search, queries))
+    counts = any(unit not in (None, "events") for _, _, unit in _windows(queries))
     if unit is None and counts:
         refuse_dates(head.column(time), time)
     if not args.quiet:
         said = unit or ("ms" if counts else None)
         _say_bare(queries, attributes.get(time))
         _say(args, time, type_ if typed else None, said, hidden, is_integer=time not in attributes)
-    return Schema(attributes, time=time, type=type_ if typed else None, time_unit=unit or "ms", **_options(args))
+    options = _options(args)
+
+    def made(given: Mapping[str, str]) -> Schema:
+        return Schema(given, time=time, type=type_ if typed else None, time_unit=unit or "ms", **options)
+
+    return _fitting(
+        attributes, [n for n in nulls if n not in _declared(args.attribute)], queries if typed else (), made
+    )
+
+
+def _fitting(
+    attributes: Mapping[str, str], nulls: Sequence[str], queries: Sequence[str], made: Callable[[Any], Schema]
+) -> Schema:
+    """The schema, where columns without any value have the first type that the queries can do with."""
+    for kind in ("int64", "string", "bool", "timestamp") if nulls and queries else ():
+        schema = made({**attributes, **dict.fromkeys(nulls, kind)})
+        with suppress(QueryError):
+            for query in queries:
+                compile(query, schema)
+            return schema
+    return made(attributes)
+
+
+def _windows(queries: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:
+    """The windows of queries: the word before, the length, and the unit, if there is one."""
+    for word, length, unit in (found.groups() for query in queries for found in _WINDOW.finditer(query)):
+        yield word.casefold(), length, unit_named(unit)
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
@@ -153,9 +176,8 @@ def _hierarchy(given: str | None) -> Any:
 def _say_bare(queries: Iterable[str], kind: str | None) -> None:
     """What a window without a unit counts, where times are moments: hardly what was meant."""
     unit = re.fullmatch(r"timestamp\[(\w+)\]", kind or "")
-    found = next((m for m in map(_BARE.search, queries) if m), None)
-    if unit and found:
-        size = found[1]
+    size = next((n for word, n, named in _windows(queries) if word == "within" and named is None), None)
+    if unit and size:
         print(
             f"quercus: taken: WITHIN {size} {unit[1]}; another unit, as in WITHIN {size} min, is said", file=sys.stderr
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from quercus.backends.local.dialect import Files
 from quercus.cli.answers import show, stream
 from quercus.cli.compiled import limits_of
-from quercus.cli.events import described
+from quercus.cli.events import described, refuse_input
 from quercus.cli.exits import UsageError
 from quercus.cli.schemas import schema_of
 from quercus.cli.terminal import counted
@@ -41,6 +41,7 @@ def compiled_streams(args: argparse.Namespace, text: str) -> tuple[Continuous, d
 def run_streams(args: argparse.Namespace, text: str) -> int:
     """Run a continuous query; the number of its tuples."""
     query, streams = compiled_streams(args, text)
+    refuse_input(args.output, *streams.values())
     found = query.run(streams, limits=limits_of(args), threads=args.threads)
     if args.output == "-":
         stream(found.to_arrow(), args.to or "jsonl")

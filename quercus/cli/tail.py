@@ -25,6 +25,7 @@ class Tail:
         self.path = path
         self._left = b""
         self._read = offset
+        self.begun = 0  # how often it began again
         self._fd = sys.stdin.fileno() if path == "-" else self._open()
 
     def _open(self) -> int:
@@ -69,4 +70,5 @@ class Tail:
         if there.st_ino != here.st_ino or here.st_size < self._read:
             os.close(self._fd)
             self._read, self._left = 0, b""
+            self.begun += 1
             self._fd = self._open()

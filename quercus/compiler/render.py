@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from quercus.compiler.analyzed import number
 from quercus.compiler.explain import facts, kind, predicates, scope_text, when_text
-from quercus.errors import QuercusError
+from quercus.errors import DataError, QuercusError
 from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.ir import tree as t
@@ -66,7 +66,7 @@ def save(drawing: Digraph, path: Path) -> Path:
     try:
         path.write_bytes(picture)
     except OSError as e:
-        raise RenderError(f"cannot write '{path}': {e.strerror}") from None
+        raise DataError(f"cannot write '{path}': {e.strerror}") from None
     return path
 
 

@@ -31,6 +31,17 @@ _SPELLINGS = {
 }
 UNITS = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 
+
+def unit_named(word: str) -> str | None:
+    """The unit of windows that a word names, in the singular or the plural.
+
+    >>> unit_named("hrs"), unit_named("EVENTS"), unit_named("PARTITION")
+    ('h', 'events', None)
+    """
+    name = word.casefold()
+    return UNITS.get(name) or UNITS.get(name.removesuffix("s"))
+
+
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
 
 
@@ -77,15 +88,14 @@ class Scalars:
         size = self.float(number) if number.type == "FLOAT" else self.integer(number)
         unit = None
         for word in tokens(node, "IDENT"):
-            name = word.casefold()
-            unit = UNITS.get(name) or UNITS.get(name.removesuffix("s"))
+            unit = unit_named(word)
             if unit is None:
                 known = ["ns", "us", "ms", "s", "sec", "min", "minutes", "hours", "days", "weeks", "events", "unit"]
                 self.fail(
                     "E001",
                     f"'{word}' is no unit",
                     place(word),
-                    nearest(name, known) or "units: ns us ms s min h d week, EVENTS",
+                    nearest(word.casefold(), known) or "units: ns us ms s min h d week, EVENTS",
                 )
         if size <= 0:
             self.fail("E402", "a window of no length", place(number), "give a length above zero")

@@ -6,9 +6,9 @@ Nodes are named by their path from the root: the numbers of the children that le
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
-from attrs import frozen
+from attrs import asdict, evolve, frozen
 
 from quercus.ir import tree as t
 
@@ -71,6 +71,16 @@ class Analysis:
     @property
     def seconds(self) -> float:
         return sum(s for _, s in self.stages)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; nodes are listed with their paths, and with what was measured of them."""
+        nodes = [{"path": list(path), **_measured(actual)} for path, actual in self.nodes.items()]
+        return {**asdict(evolve(self, nodes={})), "nodes": nodes, "seconds": self.seconds}
+
+
+def _measured(a: Actual) -> dict[str, Any]:
+    defaults = asdict(Actual())
+    return {name: value for name, value in asdict(a).items() if value != defaults[name]}
 
 
 def below(n: t.Node | t.Negation) -> tuple[t.Node | t.Negation, ...]:

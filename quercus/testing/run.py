@@ -52,7 +52,7 @@ def columns_of(case: Case) -> dict[str, list[Any]]:
 def _whole(case: Case, plan: Plan) -> list[str]:
     found = plan.run(columns_of(case))
     matches = [plain(m) for m in found.rows()]
-    said: list[str] = []
+    said: list[str] = _unknown(case, plan)
     if case.matches is not None:
         said += _body(compare(case, matches))
     if case.rows is not None:
@@ -63,6 +63,13 @@ def _whole(case: Case, plan: Plan) -> list[str]:
     for some in case.must_not:
         said += [f"  forbidden   {match_text(case, m)}" for m in matches if _has(m, some)]
     return [*said, *_pushed(case, plan, matches)]
+
+
+def _unknown(case: Case, plan: Plan) -> list[str]:
+    """Variables that no match of the query can have: what names them would pass, or fail, for nothing."""
+    known = {v.var for v in plan.query.variables}
+    asked = dict.fromkeys(v for m in (*case.must, *case.must_not) for v in m if v not in known)
+    return [f"  unknown     no variable '{v}' in a match: they are {', '.join(sorted(known))}" for v in asked]
 
 
 def _body(difference: str | None) -> list[str]:

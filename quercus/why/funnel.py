@@ -78,6 +78,8 @@ def _optional(q: p.Query, var: str) -> bool:
 def _alike(engine: Engine, kind: str) -> str | None:
     """The types of the data that look like one that it does not have; else what there is."""
     there = types_of(engine)
+    if not there:
+        return "there are no events"
     return nearest(kind, there) or f"types there are: {', '.join(there[:8])}{', ...' if len(there) > 8 else ''}"
 
 

@@ -106,6 +106,23 @@ def test_a_growing_file(following: type[Following], tmp_path: Path) -> None:
     assert b"1 match in 2 events" in err
 
 
+def test_a_file_that_is_replaced_has_a_header_of_its_own(following: type[Following], tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(HEADER + "1,Wash,7\n2,Operate,7\n")
+    live = following(QUERY, str(path))
+    assert live.line()["o"]["ts"] == 2  # type: ignore[index]
+    path.rename(tmp_path / "log.csv.1")
+    path.write_text("id,type,ts\n7,Operate,3\n")
+    assert live.line()["o"]["ts"] == 3  # type: ignore[index]
+    assert live.stop(signal.SIGTERM)[0] == exits.TERMINATED
+
+
+def test_a_header_in_quotes() -> None:
+    given = b'\nts,type,id,"a,b"\n1,Wash,7,1\n2,Operate,7,2\n'
+    done = quercus("run", QUERY, "-", "--follow", given=given)
+    assert json.loads(done.stdout)["o"] == {"ts": 2, "type": "Operate", "id": 7, "a,b": 2}
+
+
 def test_the_clock_goes_on_without_events(following: type[Following]) -> None:
     live = following(UNUSED.replace("WITHIN 5", "WITHIN 500 ms"), "-", "--idle-advance", "0.3")
     live.tell(HEADER + "1,Wash,7\n")

@@ -29,6 +29,40 @@ def test_explain(run: Run, events: Path, tmp_path: Path) -> None:
     assert run("explain", QUERY, "--schema", schema, "--analyze")[0] == exits.USAGE
 
 
+def test_explain_for_machines(run: Run, events: Path) -> None:
+    told = json.loads(run("explain", QUERY, events, "--json", "--analyze")[1])
+    assert told["run"]["matches"] == 2
+    assert {tuple(n["path"]): n.get("rows") for n in told["run"]["nodes"]}[0,] == 2
+    assert qc.Plan.from_json(json.dumps(told["plan"])).text == QUERY
+    shapes = json.loads(run("explain", QUERY, events, "--json", "--alternatives")[1])
+    assert [a["chosen"] for a in shapes].count(True) == 1
+
+
+def test_where_pages_and_pictures_go(run: Run, events: Path, tmp_path: Path) -> None:
+    code, out, _ = run("report", QUERY, events, "-o", "-")
+    assert (code, out[:15]) == (0, "<!DOCTYPE html>")
+    assert run("report", QUERY, events, "-o", tmp_path / "r.pdf")[0] == 2
+    assert run("plan", QUERY, events, "-o", tmp_path / "none" / "p.svg")[0] == 4
+    path = tmp_path / "queries.txt"
+    path.write_text(f"a: {QUERY}\n")
+    assert run("cube", path, events, "-o", "-")[0] == 2
+    assert run("cube", path, events, "--graph", tmp_path / "none" / "g.svg")[0] == 4
+
+
+def test_what_tests_nothing_does_not_pass(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.case"
+    case = "case: x\nquery: PATTERN SEQ(A a, B b) WITHIN 5\nevents: a1 b2\nmust not match: {}=a1\n"
+    path.write_text(case.format("aa"))
+    code, out, _ = run("test", path)
+    assert code == 1
+    assert "no variable 'aa' in a match: they are a, b" in out
+    path.write_text(case.format("b"))
+    assert run("test", path)[0] == 0
+    assert run("test", path, "-k", "zzz")[0] == 4
+    path.write_text("")
+    assert run("test", path)[0] == 4
+
+
 def test_plan(run: Run, events: Path, tmp_path: Path) -> None:
     assert run("plan", QUERY, "-o", "-", events)[1].startswith("digraph")
     code, out, _ = run("plan", QUERY, events, "-o", tmp_path / "plan.dot")

@@ -351,3 +351,109 @@ def test_where_nothing_is_found_it_says_how_to_learn_why(run: Run, events: Path)
     assert "no match; --why says" in err
     assert run("run", query, events, "--quiet") == (exits.OK, "", "")
     assert "no match" not in run("run", query, events, "--count")[2]
+
+
+@pytest.mark.parametrize("unit", ["mins", "m", "hrs", "hr", "secs", "msecs", "µs", "minutes"])
+def test_units_are_known_in_every_spelling(run: Run, tmp_path: Path, unit: str) -> None:
+    """What the language takes for a unit, the guard against dates in digits does too."""
+    path = tmp_path / "bars.csv"
+    path.write_text("ts,type\n200802010959,A\n200802011000,B\n")
+    code, out, err = run("run", f"PATTERN SEQ(A a, B b) WITHIN 5 {unit}", str(path), "--count")
+    assert (code, out) == (4, "")
+    assert "look like dates" in err
+    code, out, err = run("run", "PATTERN SEQ(A a, B b) WITHIN 5 events", str(path), "--count")
+    assert (code, out) == (0, "1\n")
+
+
+def test_whole_numbers_beyond_64_bits_stay_apart(run: Run, tmp_path: Path) -> None:
+    ids = 2**63 + 1, 2**63
+    text, jsonl = tmp_path / "e.csv", tmp_path / "e.jsonl"
+    text.write_text(f"ts,type,id\n1,Wash,{ids[0]}\n2,Operate,{ids[1]}\n3,Operate,{ids[0]}\n")
+    code, out, err = run("run", QUERY, str(text))
+    assert [m["o"]["ts"] for m in lines(out)] == [3]
+    jsonl.write_text(f'{{"ts":1,"type":"Wash","id":{ids[0]}}}\n{{"ts":2,"type":"Operate","id":{ids[1]}}}\n')
+    code, out, err = run("run", QUERY, str(jsonl))
+    assert (code, out) == (4, "")
+    assert f"'{ids[0]}' is no int64: --attribute id=float64 reads it, rounded" in err
+
+
+@pytest.mark.parametrize("query", [QUERY, "PATTERN SEQ(Wash w, Operate o) WHERE w.id = 'x' WITHIN 5"])
+@pytest.mark.parametrize("rows", ["", "1,Wash,\n2,Operate,\n"])
+def test_columns_without_a_value_are_columns(run: Run, tmp_path: Path, query: str, rows: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(f"ts,type,id\n{rows}")
+    code, out, err = run("run", query, str(path), "--count")
+    assert (code, out) == (0, "0\n"), err
+
+
+def test_words_for_null(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("ts,type,id,note\n1,Wash,7,NA\n2,Operate,NA,b\n3,Operate,7,c\n")
+    code, out, err = run("run", QUERY, str(path))
+    assert (code, out) == (4, "")
+    assert "'NA' is no int64, and null if --null NA says so" in err
+    code, out, err = run("run", QUERY, str(path), "--null", "NA")
+    [found] = lines(out)
+    assert (found["o"]["ts"], found["w"]["note"]) == (3, None)
+
+
+def test_times_of_day_and_nanoseconds(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("ts,type,at\n1,Wash,10:00:00\n2,Operate,11:00:00\n")
+    code, out, err = run("run", "PATTERN SEQ(Wash w, Operate o) WHERE w.at = '10:00:00' WITHIN 5", str(path), "--count")
+    assert (code, out) == (0, "1\n"), err
+    jsonl = tmp_path / "e.jsonl"
+    fine = "2024-01-01T10:00:0{}.123456789+02:00"
+    jsonl.write_text("".join(f'{{"ts":"{fine.format(i)}","type":"{t}"}}\n' for i, t in enumerate(("Wash", "Operate"))))
+    code, out, err = run("run", "PATTERN SEQ(Wash w, Operate o) WITHIN 1 s RETURN w.ts", str(jsonl))
+    assert json.loads(out) == {"w_ts": "2024-01-01T08:00:00.123456789"}, err
+
+
+def test_an_answer_is_never_written_over_its_events(run: Run, events: Path, tmp_path: Path) -> None:
+    before = events.read_bytes()
+    link = tmp_path / f"other{events.suffix}"
+    link.symlink_to(events)
+    for output in (events, link):
+        code, _, err = run("run", QUERY, str(events), "-o", str(output))
+        assert (code, events.read_bytes()) == (2, before)
+        assert "is one of the files of events" in err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--why", "--count"],
+        ["--why", "-o", "x.csv"],
+        ["-o", "x.jsonl", "--to", "csv"],
+        ["--follow", "--count"],
+        ["--follow", "--limit", "1"],
+        ["--follow", "--why"],
+    ],
+)
+def test_options_that_cannot_be_had_together(run: Run, events: Path, options: list[str]) -> None:
+    code, out, err = run("run", QUERY, str(events), *options)
+    assert (code, out) == (2, "")
+    assert "--" in err
+
+
+def test_a_query_with_a_byte_order_mark(run: Run, events: Path, tmp_path: Path) -> None:
+    path = tmp_path / "query.txt"
+    path.write_text(QUERY, encoding="utf-8-sig")
+    assert run("run", str(path), str(events), "--count")[:2] == (0, "2\n")
+
+
+def test_one_array_is_not_json_lines(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text(json.dumps(EVENTS))
+    code, _, err = run("run", QUERY, str(path))
+    assert code == 4
+    assert "is one JSON array" in err
+
+
+def test_the_input_is_not_called_by_names_of_ours() -> None:
+    done = quercus("run", QUERY, "-", "--format", "parquet", given=b"no parquet at all")
+    assert done.returncode == 4
+    assert b"the input cannot be read" in done.stderr
+    assert b"quercus-" not in done.stderr
+    done = quercus("run", QUERY, "-", given=b"\x1f\x8b\x08\x00")
+    assert (done.returncode, b"standard input is compressed" in done.stderr) == (4, True)

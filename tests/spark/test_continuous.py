@@ -161,6 +161,26 @@ def test_what_explain_says(quick: SparkSession) -> None:
     assert "by these attributes" in said("S[Partition By b Rows 2]")
 
 
+def test_matches_that_never_come_are_at_no_time(quick: SparkSession) -> None:
+    """Spark looks at rows before it leaves them out: one tick after the last moment is none."""
+    text = (
+        "WITH Z AS (ISTREAM(SELECT p FROM (PATTERN SEQ(S a, S b) WITHIN 6 RETURN a.a AS p)[Unbounded])) "
+        "ISTREAM(SELECT p FROM Z[Range 2] UNION ALL SELECT p FROM Z[Now])"
+    )
+    rows: list[dict[str, Any]] = [{"ts": t, "a": a, "b": "u", "x": 0.5} for t, a in ((1, 2), (1, 1), (5, 3))]
+    assert same(text, run(qc.continuous(text, SCHEMAS), {"S": frame(quick, rows, SCHEMAS["S"])}), {"S": rows}) == 4
+
+
+def test_the_order_of_arrival_is_kept(quick: SparkSession) -> None:
+    text = "ISTREAM(SELECT * FROM (PATTERN SEQ(S c, S d) WITHIN 6 RETURN c.a AS p, d.a AS q)[Now])"
+    rows: list[dict[str, Any]] = [{"ts": t, "a": a, "b": "u", "x": 0.5} for t, a in ((1, 2), (1, 1), (1, 0), (5, 3))]
+    schema = {n: qc.Schema(COLUMNS["S"], type=None, order=n, ties="arrival") for n in (ORDER, None)}
+    found = run(qc.continuous(text, {"S": schema[ORDER]}), {"S": frame(quick, rows, schema[ORDER])})
+    assert same(text, found, {"S": rows}, {"S": schema[None]}) == 6
+    with pytest.raises(QueryError, match="has no order for ties"):
+        qc.continuous(text, {"S": schema[None]}).run({"S": plain(quick, rows)})
+
+
 def test_keys_that_are_null_where_that_matters(quick: SparkSession) -> None:
     """A tuple without a key drops all windows, where unknown lets none go on."""
     window = f"At[Pattern By (Location = 'Lab'; {WALKERS}; Person <> FIRST(Person) OR Location <> 'Lab'; FALSE)]"

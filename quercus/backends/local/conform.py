@@ -272,7 +272,7 @@ def _parsed(column: Column, name: str, unit: str, source: Source) -> tuple[Colum
         return pa.chunked_array([m.view(target) for m in moments.chunks], target)
 
     _refuse_mixed(column, name, source)
-    return _checked(column, name, source, convert, "is no ISO 8601 time"), target
+    return _checked(column, name, source, convert, f"is no ISO 8601 time in {unit}"), target
 
 
 def _refuse_mixed(column: Column, name: str, source: Source) -> None:

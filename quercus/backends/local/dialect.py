@@ -1,5 +1,5 @@
-"""Files that need more than a path to be read: several of them, text with other delimiters, without a header, times in
-a format of their own."""
+"""Files that need more than a path to be read: several of them, text with other delimiters, without a header, words
+for null, times in a format of their own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Files:
     >>> bars.paths
     ('bars.txt',)
 
-    `format`: parquet, csv, tsv, jsonl or arrow; without it, the suffix says. Of CSV: `delimiter`, and `columns` for a
-    file without a header. `time_format` reads the time column, text or digits, as `strptime` does, in UTC.
+    `format`: parquet, csv, tsv, jsonl or arrow; without it, the suffix says. Of CSV: `delimiter`, `columns` for a file
+    without a header, and `nulls`, the words that mean null beside an empty field, such as NA. `time_format` reads the
+    time column, text or digits, as `strptime` does, in UTC.
     """
 
     paths: tuple[str, ...]
@@ -34,6 +35,7 @@ class Files:
     delimiter: str | None
     columns: tuple[str, ...] | None
     time_format: str | None
+    nulls: tuple[str, ...]
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Files:
         delimiter: str | None = None,
         columns: Iterable[str] | None = None,
         time_format: str | None = None,
+        nulls: Iterable[str] = (),
     ) -> None:
         if not paths:
             raise DataError("no path: name a file, a folder or a glob")
@@ -51,10 +54,12 @@ class Files:
             raise DataError(f"the delimiter {delimiter!r} is not one character")
         if isinstance(columns, str):
             raise DataError(f"columns are a list of names, not the text {columns!r}")
+        if isinstance(nulls, str):
+            raise DataError(f"nulls are a list of words, not the text {nulls!r}")
         names = None if columns is None else tuple(map(str, columns))
         if names is not None and len(set(names)) < len(names):
             raise DataError("a name stands twice among the columns")
-        self.__attrs_init__(tuple(map(str, paths)), format, delimiter, names, time_format)
+        self.__attrs_init__(tuple(map(str, paths)), format, delimiter, names, time_format, tuple(map(str, nulls)))
 
     def separator(self, kind: str | None) -> str:
         """What stands between two fields of text of this kind."""

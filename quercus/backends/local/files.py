@@ -223,7 +223,7 @@ def _explained(
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
         if kind in ("csv", "tsv", "jsonl") and isinstance(e, pa.ArrowInvalid):
-            _blame(path, names, wanted, source, None if kind == "jsonl" else files.separator(kind), files.columns)
+            _blame(path, names, wanted, source, None if kind == "jsonl" else files.separator(kind), files)
         raise DataError(f"'{path}' cannot be read: {said(e)}") from e
 
 
@@ -233,7 +233,7 @@ def _blame(
     wanted: Mapping[str, Type],
     source: Source,
     delimiter: str | None,
-    header: tuple[str, ...] | None,
+    files: Files,
 ) -> None:
     """Read a text file again, value by value, for an error that names the column and the row; or find nothing wrong."""
     try:
@@ -242,16 +242,27 @@ def _blame(
             io.TextIOWrapper(raw, "utf-8", newline="") as text,
         ):
             rows: Iterator[Any] = (
-                csv.DictReader(text, header, delimiter=delimiter) if delimiter else map(json.loads, text)
+                csv.DictReader(text, files.columns, delimiter=delimiter) if delimiter else map(json.loads, text)
             )
             for number, row in enumerate(rows):
                 for name in names:
                     value = row.get(name) if isinstance(row, dict) else None
                     kind = wanted.get(name, "")
-                    if value not in (None, "") and not _reads_as(value, kind):
-                        source.fail(f"{str(value)[:80]!r} is no {kind}", name, number)
+                    if value not in (None, "", *files.nulls) and not _reads_as(value, kind):
+                        hint = _hint(value, kind, name, is_text=delimiter is not None)
+                        source.fail(f"{str(value)[:80]!r} is no {kind}{hint}", name, number)
     except (OSError, ValueError, csv.Error):
         return
+
+
+def _hint(value: Any, kind: str, name: str, *, is_text: bool) -> str:
+    """What would read it, where that is plain."""
+    if is_text and value in pa.csv.ConvertOptions().null_values:
+        return f", and null if --null {value} says so (in Python: Files(..., nulls=[{value!r}]))"
+    if kind == "int64" and _reads_as(value, "float64"):
+        other = "string reads it" if is_text else "float64 reads it, rounded"
+        return f": --attribute {name}={other} (in Python, the schema)"
+    return ""
 
 
 def _reads_as(value: Any, kind: str) -> bool:
@@ -353,7 +364,7 @@ def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files
         column_types={n: k for n, k in kinds.items() if n in header},
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
-        null_values=[""],
+        null_values=["", *files.nulls],
     )
     return _Csv(header, parse, convert, files.columns is not None)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quercus.backends.local import files
 from quercus.backends.local.dialect import Files, as_files, is_files
@@ -20,19 +23,30 @@ _ROWS = 1_000
 
 def infer_columns(source: object, time: str, type_: str | None) -> dict[str, str]:
     """Attribute names and types, as `Schema` takes them; columns that no query could read are left out."""
-    found = source_schema(source, time)
+    head = _head(source, time)
+    found = head if isinstance(head, pa.Schema) else head.schema
     for needed, role in ((time, "time"), (type_, "type")):
         if needed is not None and needed not in found.names:
             hint = nearest(needed, found.names) or "columns: " + ", ".join(found.names[:12])
             raise DataError(f"no {role} column '{needed}': {hint}", column=needed)
     kinds = {f.name: _kind(f.type, is_time=f.name == time) for f in found}
+    if isinstance(head, pa.Table):
+        for name, kind in kinds.items():
+            if kind == "timestamp[us]" and _is_finer(head.column(name)):
+                kinds[name] = "timestamp[ns]"
     return {n: k for n, k in kinds.items() if k is not None and n != type_ and (n != time or k.startswith("timestamp"))}
 
 
 def source_schema(source: object, time: str | None = None) -> pa.Schema:
     """The columns of anything that can be read; of files, those of the first rows."""
+    found = _head(source, time)
+    return found if isinstance(found, pa.Schema) else found.schema
+
+
+def _head(source: object, time: str | None) -> pa.Schema | pa.Table:
+    """The columns of anything that can be read; of files, with the first rows."""
     if is_files(source):
-        return first_rows(source, time).schema
+        return first_rows(source, time)
     try:
         if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
             return source.schema
@@ -43,6 +57,20 @@ def source_schema(source: object, time: str | None = None) -> pa.Schema:
         return pa.RecordBatchReader.from_stream(cast("Any", source)).schema
     except (pa.ArrowException, TypeError, ValueError, AttributeError) as e:
         raise DataError(f"no schema can be read off {type(source).__name__}: {e}") from None
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    """Whether floats were whole numbers in the text, some beyond 64 bits."""
+    if not pa.types.is_floating(column.type):
+        return False
+    values = column.drop_null().to_numpy()
+    return bool(len(values) and (np.abs(values) >= 2.0**63).any() and (values == np.trunc(values)).all())
+
+
+def _is_finer(column: pa.ChunkedArray) -> bool:
+    """Whether moments in text have more digits than microseconds."""
+    text = column.slice(0, _ROWS)
+    return pa.types.is_string(text.type) and bool(pc.any(pc.match_substring_regex(text, r"[.,]\d{7}")).as_py())
 
 
 def unit_of(column: pa.ChunkedArray) -> str | None:
@@ -92,8 +120,16 @@ def first_rows(where: str | Path | Files, time: str | None) -> pa.Table:
             with pa.memory_map(str(path)) as raw:
                 found = _first_of_ipc(raw)
     except (pa.ArrowException, OSError, ValueError) as e:
+        if kind == "jsonl" and _is_an_array(path):
+            raise DataError(f"'{path}' is one JSON array, and JSON Lines has an object a line: jq -c '.[]'") from None
         raise DataError(f"'{path}' cannot be read: {files.said(e)}") from None
     return found if time is None else source.timed(found, time)
+
+
+def _is_an_array(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(256).lstrip().startswith(b"[")
+    return False
 
 
 def _first_of_text(path: Path, kind: str, source: Files, block: int) -> pa.Table:
@@ -103,13 +139,30 @@ def _first_of_text(path: Path, kind: str, source: Files, block: int) -> pa.Table
     if kind != "jsonl":
         parse = pyarrow.csv.ParseOptions(delimiter=source.separator(kind), newlines_in_values=True)
         read = pyarrow.csv.ReadOptions(block_size=block, column_names=source.columns)
-        with pyarrow.csv.open_csv(path, read, parse) as reader:
-            return pa.Table.from_batches([*islice(reader, 1)], reader.schema)
+        words = pyarrow.csv.ConvertOptions().null_values
+        convert = pyarrow.csv.ConvertOptions(
+            null_values=[*words, *source.nulls], strings_can_be_null=bool(source.nulls)
+        )
+        with pyarrow.csv.open_csv(path, read, parse, convert) as reader:
+            return _as_it_is_read(pa.Table.from_batches([*islice(reader, 1)], reader.schema), pa.string())
     options = pyarrow.json.ReadOptions(block_size=block)
     if path.stat().st_size <= block:
-        return pyarrow.json.read_json(path, options)
+        return _as_it_is_read(pyarrow.json.read_json(path, options), pa.int64())
     with pyarrow.json.open_json(path, options) as reader:
-        return pa.Table.from_batches([*islice(reader, 1)], reader.schema)
+        return _as_it_is_read(pa.Table.from_batches([*islice(reader, 1)], reader.schema), pa.int64())
+
+
+def _as_it_is_read(table: pa.Table, beyond: pa.DataType) -> pa.Table:
+    """Text whose columns are what they are read as: times of day as text, for no query knows another type for them;
+    whole numbers beyond 64 bits not as floats, which would make one of several: as text in CSV, and in JSON, where text
+    is in quotes, as int64, which then is an error.
+    """
+    for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if pa.types.is_time(column.type):
+            table = table.set_column(i, name, column.cast(pa.string()))
+        elif _is_whole(column):
+            table = table.set_column(i, name, pa.nulls(len(column), beyond))
+    return table
 
 
 def _first_of_ipc(raw: Any) -> pa.Table:
@@ -132,8 +185,8 @@ def _kind(t: pa.DataType, *, is_time: bool) -> str | None:
         return "timestamp[s]" if is_time else "timestamp"
     if pa.types.is_boolean(t):
         return "bool"
-    if pa.types.is_integer(t):
-        return "int64"
+    if pa.types.is_integer(t) or (pa.types.is_null(t) and not is_time):
+        return "int64"  # nulls fit everywhere
     if pa.types.is_decimal(t):
         return "int64" if t.scale == 0 else "float64"
     if pa.types.is_floating(t):

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     Windowed = Callable[[c.WindowedType, frozenset[str] | None, frozenset[str]], str]
 
 
+ORDER = "quercus_order"  # the column in which a backend without an order of its own puts that of a stream
+
+
 class Patterns:
     """The patterns of one query, compiled in the order of the text."""
 
@@ -68,7 +71,8 @@ class Patterns:
             hint = "leave OVER out: the other event types are then names of streams"
             self.fail("E906", "a pattern window in a pattern OVER a stream", e.windows[0].window.span, hint)
 
-        words = frozenset(re.findall(r"\w+", e.text)) if query.returns else None  # without RETURN all is asked for
+        # without RETURN all is asked for; names in quotes may be anything
+        words = frozenset(re.findall(r"\w+", e.text)) if query.returns and '"' not in e.text else None
         windows = {one.stream.span.start: one for one in e.windows if one.stream.span is not None}
         used: set[int] = set()
 
@@ -111,13 +115,43 @@ class Patterns:
             return (stream,), True, self.typed(typed[0], e.span)
         attributes: dict[str, Any] = {}
         for name, (_, tuples) in zip(types, found, strict=True):
+            self.check_event_type(name, tuples, len(types), e.span)
             time = {"ts": f"timestamp[{tuples.unit}]"} if tuples.is_timestamp else {}
             attributes[name] = {**tuples.columns, **time}
         try:
-            schema = Schema(attributes, time="ts", type="type", time_unit=found[0][1].unit)
+            first = found[0][1]
+            order = ORDER if first.ties == "arrival" else None
+            schema = Schema(attributes, time="ts", type="type", time_unit=first.unit, ties=first.ties, order=order)
         except DataError as error:
             self.fail("E906", f"the streams cannot be event types of one pattern: {error}", e.span)
+        self.check_numbers(attributes, e.span)
         return tuple(stream for stream, _ in found), False, schema
+
+    def check_event_type(self, name: str, tuples: Tuples, of: int, span: Span | None) -> None:
+        """What a stream may not have where its name is an event type."""
+        if "type" in tuples.columns:
+            hint = f"rename it first: WITH Q AS (ISTREAM(SELECT type AS kind, ... FROM {name}[Now]))"
+            self.fail(
+                "E906", f"'{name}' has an attribute called 'type', which is the event type in a pattern", span, hint
+            )
+        if tuples.key:
+            hint = f"declare it without a key, and write PARTITION BY {tuples.key[0]}"
+            self.fail("E906", f"'{name}' has a key: its events are many streams", span, hint)
+        if tuples.ties == "arrival" and of > 1:
+            hint = 'declare it with ties="strict": events of one time then come in no order'
+            self.fail(
+                "E906", f"events of '{name}' have an order at one time, and among several streams none", span, hint
+            )
+
+    def check_numbers(self, attributes: Mapping[str, Mapping[str, str]], span: Span | None) -> None:
+        """Events of all streams stand in one table, where an attribute has one type."""
+        seen: dict[str, tuple[str, str]] = {}
+        for stream, columns in attributes.items():
+            for name, kind in columns.items():
+                other, before = seen.setdefault(name, (stream, kind))
+                if before != kind:
+                    hint = f"give one of them another name, or another type: {name} + 0.0"
+                    self.fail("E906", f"'{name}' is {before} in '{other}' and {kind} in '{stream}'", span, hint)
 
     def typed(self, name: str, span: Span | None) -> Schema:
         schema = self.schemas.get(name)

@@ -27,6 +27,7 @@ class Tuples:
     time: str = "ts"
     type: str = ""  # empty: they have none
     key: tuple[str, ...] = ()
+    ties: str = "strict"
 
     @classmethod
     def of(cls, schema: Schema) -> Tuples:
@@ -37,6 +38,7 @@ class Tuples:
             schema.time,
             schema.type,
             schema.key,
+            schema.ties,
         )
 
     def attribute(self, name: str) -> tuple[str, Type] | None:

@@ -144,8 +144,9 @@ def _parts(by: tuple[str, ...], events: Events) -> Times:
     for attr in by:
         values = events.values(attr, everything)
         array = values.to_arrow()
-        if values.kind == "float64":  # -0.0 and 0.0 are equal
-            array = pa.array(values.data + 0.0, mask=None if values.valid is None else ~values.valid)
+        if values.kind == "float64":  # -0.0 and 0.0 are equal, and NaNs have signs too
+            data = np.where(np.isnan(values.data), np.nan, values.data + 0.0)
+            array = pa.array(data, mask=None if values.valid is None else ~values.valid)
         encoded = array.dictionary_encode(null_encoding="encode")
         codes = from_arrow(encoded.indices.cast(pa.int64())).data
         found = np.unique(found * np.int64(len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]

@@ -29,7 +29,7 @@ def relation(source: w.Source, stream: Stream, said: list[str], *, ordered: bool
             gone = f.when(far, f.col("t") + f.lit(min(window.size + 1, NEVER)).cast("bigint")).otherwise(gone)
         case w.Now():
             said.append(f"{stream.name}[Now]: {STAY}")
-            gone = f.col("t") + 1
+            gone = f.when(f.col("t") < gone, f.col("t") + 1).otherwise(gone)  # Spark may look at tuples of no time
         case w.Unbounded():
             said.append(f"{stream.name}[Unbounded]: {STAY}")
         case w.Rows():

@@ -181,6 +181,11 @@ class Run:
                         "E703", f"'{attr}' is {kind} and {own.kind(attr)} in streams of one pattern", hint=hint
                     )
                 listed.append((self.time(value, schema.timestamp_unit) if kind == "timestamp" else value).alias(attr))
+            if schema.order is not None:
+                if not own.tied:
+                    hint = "give Schema(order=) the column that has it"
+                    raise QueryError("E703", f"stream '{own.name}' has no order for ties=\"arrival\"", hint=hint)
+                listed.append(f.col("q").alias(schema.order))
             parts.append(own.df.select(*listed))
         every = parts[0]
         for part in parts[1:]:
