@@ -54,6 +54,9 @@ class Draw:
         kind = self.pick("ISTREAM", "ISTREAM", "DSTREAM", "RSTREAM")
         if self.chance(0.15):
             inner = f"{self.pick('ISTREAM', 'ISTREAM', 'RSTREAM', 'DSTREAM')}({self.select(3)})"
+            if self.chance(0.4):  # the name twice
+                pieces = [f"SELECT {p}, q FROM Q{self.pick('[Now]', '[Range 3]', '[Range 2]')}" for p in "pr"]
+                return f"WITH Q AS ({inner}) {kind}({self.pick(' UNION ', ' UNION ALL ').join(pieces)})"
             windows, outers = ["[Now]", "[Range 3]", "[Unbounded]"], ["SELECT * FROM Q", "SELECT COUNT(*) FROM Q"]
             if has_order(inner):
                 windows, outers = [*windows, "[Rows 2]"], [*outers, "SELECT LAST(p, q) FROM Q"]
@@ -71,7 +74,7 @@ class Draw:
     def window(self, stream: str) -> str:
         if self.chance(self.patterns):
             return f"[Pattern By ({'; '.join(self.condition(stream, i == 0) for i in range(4))})]"
-        by = self.pick(*COLUMNS[stream])
+        by = ", ".join(self.random.sample([*COLUMNS[stream], "Timestamp"], self.random.choice([1, 1, 2])))
         return self.pick(
             f"[Range {self.random.randrange(1, 6)}]",
             f"[Rows {self.random.randrange(1, 4)}]",
@@ -92,6 +95,11 @@ class Draw:
                 "NUM() < 3",
                 "ITER() > 1",
                 f"{text} = FIRST({text}) AND {number} > 0",
+                f"{number} = FIRST({number})",
+                f"{number} = FIRST({number}) AND {text} = FIRST({text})",
+                f"NOT {text} = FIRST({text})",
+                f"{text} <> FIRST({text}) OR {number} > 1",
+                "ITER() - NUM() = 1",
                 "Timestamp - FIRST(Timestamp) < 5",
             ]
         return self.random.choice(options)
