@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,25 @@ from quercus.schema import Schema
 if TYPE_CHECKING:
     from quercus.backends.base import Limits
 
-_JOINED: dict[str, Callable[[list[Any]], Any]] = {"count": sum, "sum": sum, "min": min, "max": max}
+
+def _added(values: list[Any]) -> Any:
+    """Whole numbers exactly, whatever their digits: sums of decimals are rounded to 28."""
+    if all(isinstance(v, Decimal) for v in values):
+        return Decimal(sum(map(int, values)))
+    return sum(values)
+
+
+def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    return lambda values: next((v for v in values if v != v), None) or choose(values)
+
+
+_JOINED: dict[str, Callable[[list[Any]], Any]] = {
+    "count": _added,
+    "sum": _added,
+    "min": _extreme(min),
+    "max": _extreme(max),
+}
+_NAN = float("nan")  # one object, so that it equals itself as a key
 
 
 def table(plan: Plan, events: Any, positions: int | Iterable[int] | None, limits: Limits | None) -> pa.Table:
@@ -48,9 +68,11 @@ def _leaves(plan: Plan, positions: int | Iterable[int] | None) -> list[p.Leaf]:
     if positions is None:
         plain = [c for c in parts if isinstance(c, p.Leaf)]
         return [c for c in plain if plan.schema.hierarchy.get(c.type)] or plain[:1]
-    listed: list[Any] = [positions] if isinstance(positions, int) else list(positions)
+    listed: list[Any] = list(positions) if isinstance(positions, Iterable) else [positions]
     found = []
     for at in listed:
+        if listed.count(at) > 1:
+            raise QueryError("E802", f"position {at} stands twice")
         if not isinstance(at, int) or not 1 <= at <= len(parts):
             raise QueryError("E802", f"no position {at}: there are {len(parts)}, from 1 on")
         part = parts[at - 1]
@@ -62,6 +84,10 @@ def _leaves(plan: Plan, positions: int | Iterable[int] | None) -> list[p.Leaf]:
 
 def _rolled_up(found: pa.Table, chosen: list[p.Leaf], aggregates: tuple[p.Aggregate, ...], schema: Schema) -> pa.Table:
     """Each group goes into those of all concepts above it, up to the query's own."""
+    kinds = {f.name: f.type for f in found.schema}
+    for i, field in enumerate(found.schema):  # moments that Python has no datetime for are numbers on the way
+        if pa.types.is_timestamp(field.type):
+            found = found.set_column(i, field.name, found.column(i).cast(pa.int64()))
     names = [a.name for a in aggregates]
     grouped = [c for c in found.column_names if c not in names]
     types, others = grouped[: len(chosen)], grouped[len(chosen) :]
@@ -71,7 +97,7 @@ def _rolled_up(found: pa.Table, chosen: list[p.Leaf], aggregates: tuple[p.Aggreg
     for row in found.to_pylist():
         paths = [_above(row[c], leaf.type, schema) for c, leaf in zip(types, chosen, strict=True)]
         for concepts in product(*paths):
-            key = (*concepts, *(row[c] for c in others))
+            key = (*concepts, *(_NAN if row[c] != row[c] else row[c] for c in others))
             sums = totals.setdefault(key, [[] for _ in names])
             for s, name in zip(sums, names, strict=True):
                 s.append(row[name])
@@ -81,17 +107,22 @@ def _rolled_up(found: pa.Table, chosen: list[p.Leaf], aggregates: tuple[p.Aggreg
         return sum(level for level, _ in levels), levels
 
     keys = sorted(totals, key=order)
-    columns: dict[str, pa.Array] = {}
+    columns: list[tuple[str, pa.Array]] = []
     for i, leaf in enumerate(chosen):
         lead = f"{leaf.var}_" if len(chosen) > 1 else ""
-        columns[f"{lead}level"] = pa.array([rank[i][str(k[i])][0] for k in keys], pa.int64())
-        columns[leaf.var] = pa.array([k[i] for k in keys], pa.string())
+        columns.append((f"{lead}level", pa.array([rank[i][str(k[i])][0] for k in keys], pa.int64())))
+        columns.append((leaf.var, pa.array([k[i] for k in keys], pa.string())))
     for j, name in enumerate(others, len(chosen)):
-        columns[name] = pa.array([k[j] for k in keys], found.schema.field(name).type)
+        columns.append((name, pa.array([k[j] for k in keys], found.schema.field(name).type).cast(kinds[name])))
     for j, a in enumerate(aggregates):
         values = [_joined(a, totals[k][j]) for k in keys]
-        columns[a.name] = pa.array(values, found.schema.field(a.name).type)
-    return pa.table(columns)
+        columns.append((a.name, pa.array(values, found.schema.field(a.name).type).cast(kinds[a.name])))
+    twice = [name for name, n in Counter(name for name, _ in columns).items() if n > 1]
+    if twice:
+        raise QueryError(
+            "E107", f"two columns are called '{twice[0]}'", hint="name a total with AS, or a variable anew"
+        )
+    return pa.table([column for _, column in columns], [name for name, _ in columns])
 
 
 def _joined(a: p.Aggregate, values: list[Any]) -> Any:

@@ -1,7 +1,7 @@
 """What follows from conditions that hold: enough of it to see that one query asks no more than another.
 
-Everything here is about conjuncts that are true of a match: a comparison that is true has no null and no NaN in it, so
-that equality is transitive and a value above 5 is above 3.
+Everything here is about conjuncts that are true of a match: a comparison that is true has no null in it and, but for
+`<>`, no NaN, so that equality is transitive and a value above 5 is above 3.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Known:
             return True
         match n:
             case x.Compare(op="=", left=x.Column() as a, right=x.Column() as b) if a == b:
-                return a in bounds
+                return any(f.op != "<>" or a.type != "float64" for f in bounds.get(a, ()))
             case x.Compare(left=x.Column() as a, right=x.Const() as k):
                 return any(_implies(f, n.op, k) for f in bounds.get(a, ()))
             case x.IsNull(value=x.Column() as a, negated=True):

@@ -129,7 +129,8 @@ def _inserted(q: p.Query, parts: list[p.Pattern], places: list[tuple[str, ...]],
 def _agreed(q: p.Query, parts: list[p.Pattern]) -> list[x.Column]:
     """The attributes on which all components agree, of the first positive one: what `[id]` says of a pattern."""
     first = next(iter(p.leaves(p.Seq(tuple(parts)))))
-    tied = [e for e in (*q.where, *(e for c in parts if isinstance(c, p.Not) for e in c.where)) if x.is_equality(e)]
+    negated = [e for c in p.walk(q.pattern) if isinstance(c, p.Not) for e in c.where]
+    tied = [e for e in (*q.where, *negated) if x.is_equality(e)]
     found: dict[str, x.Column] = {}
     for e in tied:
         assert isinstance(e, x.Compare)
@@ -211,6 +212,7 @@ def _without(where: tuple[x.Expr, ...], gone: frozenset[str], outer: tuple[x.Exp
         for attr in dict.fromkeys(a for a, _ in own):
             first, *rest = [c for a, c in (*own, *around) if a == attr]
             made += [x.Compare("=", first, c) for c in rest if c.var != first.var]
+        outer = _without(outer, frozenset({var}), ()) if outer else ()
     return tuple(e for e in dict.fromkeys(made) if not x.variables(e) & gone)
 
 

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from quercus.compiler.cube.conditions import Known, normal, renamed
 from quercus.compiler.cube.reuse import Way
+from quercus.compiler.cube.sequences import has_dead_branch
 from quercus.compiler.cube.steps import Step
 from quercus.compiler.scope import negations
 from quercus.ir import expr as x
@@ -26,6 +27,8 @@ def same_way(source: p.Query, query: p.Query) -> Way | str:
     """
     if source.empty is not None or query.empty is not None:
         return "it can never match"
+    if has_dead_branch(source) or has_dead_branch(query):
+        return "a branch of it can never match"
     names = _names(source.pattern, query.pattern)
     if names is None:
         return OTHER

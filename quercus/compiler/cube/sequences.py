@@ -30,6 +30,8 @@ def sequence_of(plan: Plan) -> Sequence | str:
     q = plan.query
     if q.empty is not None:
         return "it can never match"
+    if has_dead_branch(q):
+        return "a branch of it can never match"
     sets = [leaf for leaf in p.leaves(q.pattern, negated=True) if isinstance(leaf, p.Kleene)]
     if sets:
         return f"it binds sets of events ({sets[0].leaf.type}{sets[0].sign})"
@@ -51,6 +53,11 @@ def sequence_of(plan: Plan) -> Sequence | str:
         parts.append(_part(body, where, plan.schema, negated=isinstance(c, p.Not)))
     between = tuple(c for c in q.where if len(x.variables(c)) != 1)
     return Sequence(tuple(parts), between, q.window, q.partition_by)
+
+
+def has_dead_branch(q: p.Query) -> bool:
+    """Whether rewriting has left out a branch of an OR, whose variables matches still have, unbound."""
+    return {leaf.var for leaf in p.leaves(q.pattern)} != {leaf.var for leaf in q.variables}
 
 
 def _named(e: p.Pattern) -> str:

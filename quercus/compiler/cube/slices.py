@@ -13,7 +13,7 @@ from quercus.ir import text
 from quercus.plan import Plan
 from quercus.schema import Schema
 
-_TOKEN = re.compile(r"""(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<name>[^\W\d]\w*)|.""", re.DOTALL)
+_TOKEN = re.compile(r"""(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*")|\d[\w.]*|(?P<name>[^\W\d]\w*)|.""", re.DOTALL)
 
 
 def sliced(plans: Mapping[str, Plan], conditions: str | Mapping[str, str]) -> dict[str, str]:
@@ -36,7 +36,7 @@ def _with(plan: Plan, condition: str) -> str:
     head, _, tail = bare.partition("\n")
     unit = plan.schema.timestamp_unit
     asked = [*(text.scalar(c, unit) for c in plan.bound.where), condition]
-    return f"{head}\nWHERE {' and '.join(asked)}\n{tail}"
+    return f"{head}\nWHERE {', '.join(asked)}\n{tail}"
 
 
 def _of_every_event(plan: Plan, condition: str) -> str:

@@ -103,6 +103,8 @@ class Cube:
         if not len(source.held) and not any(isinstance(a, w.Add) for a in actions):
             return Results(nothing(len(names)), names)  # E-Cube, 5.1: what is stricter fails as well
         found = self.worker(plan).run(source, actions)
+        if len(found.held) > self.limits.max_matches:
+            raise too_many(", ".join(names), self.limits)
         if found.names != names:
             raise AssertionError(f"the actions bind {found.names}, the query {names}")
         return found
@@ -116,13 +118,13 @@ class Cube:
             own = delta_plan(plan, d)
             for accepts in leaves(own.tree):
                 self.stacks.positions(accepts)
-            return _held(own, self.found(own))
+            return _held(own, self.found(own, limits=between(self.limits)))
 
         def spent(held: Held) -> None:
             self.check_time()
             what = ", ".join(v.var for v in plan.query.variables)
-            if len(held) > self.limits.max_matches:
-                raise too_many(what, self.limits)
+            if len(held) > between(self.limits).max_matches:
+                raise too_many(what, between(self.limits))
             most = STATE_BYTES if self.limits.max_state_bytes is None else self.limits.max_state_bytes
             if held.bytes > most:
                 raise LimitExceeded(
@@ -134,11 +136,12 @@ class Cube:
 
         return Worker(self.lanes[partition], delta, spent)
 
-    def found(self, plan: Plan, expected: float = 0.0) -> list[Bound]:
+    def found(self, plan: Plan, expected: float = 0.0, limits: Limits | None = None) -> list[Bound]:
         """What the engine finds, as positions."""
         room = min(SPARE * expected, RESERVED) if expected > MANY else 0.0
         with self.in_time() as left:
-            return find(plan, self.stream, left, threads=self.threads, numbered=False, expected=room)
+            own = left if limits is None else evolve(limits, max_seconds=left.max_seconds)
+            return find(plan, self.stream, own, threads=self.threads, numbered=False, expected=room)
 
     @contextmanager
     def in_time(self) -> Iterator[Limits]:
@@ -152,6 +155,11 @@ class Cube:
     def check_time(self) -> None:
         if self.end is not None and time.monotonic() > self.end:
             raise too_long(self.limits)
+
+
+def between(limits: Limits) -> Limits:
+    """The limits of what lies between a query's source and its matches: these are none that anyone asked for."""
+    return evolve(limits, max_matches=max(limits.max_matches, Limits().max_matches))
 
 
 def delta_plan(plan: Plan, d: w.Delta) -> Plan:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from quercus.adapt import Adapt, Switch
 from quercus.backends.base import Limits
 from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.cube.actions import Results, Worker, equalities
-from quercus.backends.local.cube.execute import delta_plan, leaves
+from quercus.backends.local.cube.execute import between, delta_plan, leaves
 from quercus.backends.local.cube.held import Held, Listed, nothing
 from quercus.backends.local.cube.live import Member, ends_later, refusal, shared
 from quercus.backends.local.cube.recent import LiveMatches, Recent, Shared, Window
@@ -187,6 +188,8 @@ class CubeStream(Intake[dict[str, Matches]]):
                 )
                 if later:
                     made = Results(made.held.keep([len(made.names) - 1], _from(first)), made.names, made.equal)
+                if len(made.held) > self.limits.max_matches:
+                    raise too_many(", ".join(made.names), self.limits)
                 results[c.name] = made
                 matches[c.name] = LiveMatches(plan, recent, made.held)
             if c.name in self._reach:
@@ -205,8 +208,8 @@ class CubeStream(Intake[dict[str, Matches]]):
             return _found(s.plan, prepared[id(s)], recent)
 
         def spent(held: Held) -> None:
-            if len(held) > self.limits.max_matches:
-                raise too_many(", ".join(v.var for v in plan.query.variables), self.limits)
+            if len(held) > between(self.limits).max_matches:
+                raise too_many(", ".join(v.var for v in plan.query.variables), between(self.limits))
 
         return Worker(look_up.lanes(plan.tree.partition_by), delta, spent)
 
@@ -246,7 +249,9 @@ class CubeStream(Intake[dict[str, Matches]]):
         return tuple(self._members)
 
     def add(self, name: str, text: str) -> None:
-        """One more query: it watches the stream from the next push on, and knows nothing of what came before."""
+        """One more query: it watches the stream from the next push on, and knows nothing of what came before; of what
+        `max_delay` held back until then, as of what comes.
+        """
         self._check_open()
         if name in self._members:
             raise DataError(f"there is a query '{name}' in the stream already: replace it, or take another name")
@@ -258,10 +263,11 @@ class CubeStream(Intake[dict[str, Matches]]):
         self._check_known(name)
         if len(self._members) == 1:
             raise DataError(f"'{name}' is the last query of the stream: close the stream instead")
-        del self._members[name]
-        self._streams.pop(name, None)
-        self._planned()
-        self._switch(self._best())
+        with self._whole():
+            del self._members[name]
+            self._streams.pop(name, None)
+            self._planned()
+            self._switch(self._best())
 
     def replace(self, name: str, text: str) -> None:
         """Another query under the name of one that goes."""
@@ -271,10 +277,21 @@ class CubeStream(Intake[dict[str, Matches]]):
 
     def _add(self, name: str, text: str) -> None:
         plan = self._planning.compiled(name, text)
-        self._streams.pop(name, None)
-        self._members[name] = Member(name, plan, self._now if self._place else None)
-        self._planned()
-        self._switch(self._best())
+        with self._whole():
+            self._streams.pop(name, None)
+            self._members[name] = Member(name, plan, self._now if self._place else None)
+            self._planned()
+            self._switch(self._best())
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """A change of queries, or none of it."""
+        before = dict(self.__dict__) | {"_members": dict(self._members), "_streams": dict(self._streams)}
+        try:
+            yield
+        except BaseException:
+            self.__dict__.update(before)
+            raise
 
     def _check_known(self, name: str) -> None:
         if name not in self._members:
@@ -373,7 +390,7 @@ class CubeStream(Intake[dict[str, Matches]]):
         names = tuple(v.var for v in plan.query.variables)
         if not len(recent):
             return Window(tuple(_NONE for _ in names), names, equalities(plan.query.where))
-        bound = find(plan, recent.events, self.limits)
+        bound = find(plan, recent.events, between(self.limits))  # most of it was given long ago
         return Window(tuple(recent.places[b.held] for b in bound), names, equalities(plan.query.where))
 
     def snapshot(self) -> bytes:
