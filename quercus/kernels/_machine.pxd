@@ -12,6 +12,7 @@ cdef extern from *:
     """
     #include <stdint.h>
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
+    typedef __int128 wide_total;
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
     #define c_mod(a, b) ((a) % (b))
@@ -30,6 +31,7 @@ cdef extern from *:
     }
     """
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
+    ctypedef long long wide_total  # of 128 bits
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     int64_t c_mod(int64_t a, int64_t b) noexcept nogil

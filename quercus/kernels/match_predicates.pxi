@@ -197,8 +197,9 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
     cdef Buf* buf = &m.bufs[m.slot_buf[s.slot]]
     cdef Col* c = &m.cols[col]
     cdef Py_ssize_t i, e, n = 0
-    cdef bint ints = c.i != NULL, sound = True
-    cdef int64_t total_i = 0, x
+    cdef bint ints = c.i != NULL
+    cdef wide_total total_i = 0  # only the total must fit, not the way there
+    cdef int64_t x
     cdef double total_f = 0, y
     if s.n == 0:
         return 0
@@ -220,14 +221,13 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
             if n == 0:
                 total_i = x
             elif function == MIN_:
-                total_i = min(total_i, x)
+                if x < total_i:
+                    total_i = x
             elif function == MAX_:
-                total_i = max(total_i, x)
-            elif function == AVG_:
-                pass
-            elif add_overflows(total_i, x, &total_i):
-                sound = False
-            total_f += <double> x
+                if x > total_i:
+                    total_i = x
+            else:
+                total_i += x
         else:
             y = c.f[e]
             if n == 0:
@@ -240,12 +240,14 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
             else:
                 total_f += y
         n += 1
-    if n == 0 or not sound:
+    if n == 0:
         return 0
     if function == AVG_:
-        vf[0] = c_div(total_f, <double> n)
+        vf[0] = c_div(<double> total_i if ints else total_f, <double> n)
     elif ints:
-        vi[0] = total_i
+        if total_i < INT64_MIN or total_i > INT64_MAX:
+            return 0
+        vi[0] = <int64_t> total_i
     else:
         vf[0] = total_f
     return 1

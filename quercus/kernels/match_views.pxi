@@ -320,6 +320,8 @@ cdef int results_of_end(Machine* m, Sub* sub, int end, Py_ssize_t e, int64_t lo,
     cdef int i, r = tick(m)
     if r < 0:
         return r
+    if buf.pos[e] < lo:  # an end of one event starts with it
+        return 0
     m.cur[level.slot] = inside(buf, e)
     m.compared += 1
     level.compared += 1

@@ -72,12 +72,9 @@ def grouped(function: str, values: list[Value]) -> Value:
     if not known:
         return None
     if function == "avg":
-        return sum(map(float, known)) / len(known)
+        return float(sum(known)) / len(known)
     if function == "sum":
-        total: Value = known[0]
-        for v in known[1:]:
-            total = None if total is None else fitting(total + v)
-        return total
+        return fitting(sum(known[1:], start=known[0]))  # only the total must fit, not the way there
     if any(v != v for v in known):
         return math.nan
     return min(known) if function == "min" else max(known)

@@ -17,7 +17,7 @@ def lengths(look: Look) -> Iterator[Finding]:
         return
     outer = look.query.window
     if _covers(look, outer):
-        whole = p.Window("time", int(look.ts[-1] - look.ts[0]), look.schema.time_unit)
+        whole = p.Window("time", int(look.ts[-1]) - int(look.ts[0]), look.schema.time_unit)
         length = f"{n:,} events" if outer.kind == "count" else text.window(whole)
         message = f"WITHIN {text.window(outer)} leaves nothing out: the whole stream is {length}"
         yield look.finding("L401", "note", message, span=outer.span)
@@ -31,4 +31,4 @@ def lengths(look: Look) -> Iterator[Finding]:
 def _covers(look: Look, window: p.Window) -> bool:
     if window.kind == "count":
         return window.size >= len(look.ts)
-    return bool(look.ts[-1] - look.ts[0] <= window.size)
+    return int(look.ts[-1]) - int(look.ts[0]) <= window.size

@@ -117,7 +117,7 @@ class Engine:
         """The size of a window that holds the whole stream."""
         if window.kind == "count":
             return len(self.stream)
-        return int(self.stream.ts[-1] - self.stream.ts[0]) if len(self.stream) else 0
+        return int(self.stream.ts[-1]) - int(self.stream.ts[0]) if len(self.stream) else 0
 
     def said(self, c: x.Expr) -> str:
         """A condition as text; one that asks for given events says so."""

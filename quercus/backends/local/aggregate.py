@@ -55,7 +55,8 @@ def group_codes(columns: list[Values], count: int) -> Index:
 
 def _codes(values: Values) -> Index:
     if values.kind == "float64":
-        values = Values("float64", values.data + 0.0, values.valid)  # -0.0 and 0.0 are one group
+        data = np.where(np.isnan(values.data), np.nan, values.data + 0.0)  # -0.0 and 0.0 are one group, and all NaNs
+        values = Values("float64", data, values.valid)
     encoded = values.to_arrow().dictionary_encode()
     return np.asarray(encoded.indices.fill_null(-1).to_numpy().astype(np.int64) + 1)
 

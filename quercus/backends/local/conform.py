@@ -200,8 +200,15 @@ def _plain(column: Column) -> tuple[Column, pa.DataType]:
     if pa.types.is_run_end_encoded(t):
         column, t = pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], t.value_type), t.value_type
     if pa.types.is_dictionary(t):
+        if pa.types.is_string_view(t.value_type):  # of which Arrow casts no dictionary
+            column = pa.chunked_array([_viewed(c) for c in column.chunks], pa.large_string())
+            return column, column.type
         column, t = column.cast(t.value_type), t.value_type
     return column, t
+
+
+def _viewed(chunk: Any) -> pa.Array:
+    return chunk.dictionary.cast(pa.large_string()).take(chunk.indices)
 
 
 # Conversions ----------------------------------------------------------------------------------------------------------

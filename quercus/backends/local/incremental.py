@@ -199,7 +199,7 @@ class Engine:
             [i for i, c in enumerate(self.program.columns) if c.buffer == b] for b in range(len(self.specs))
         ]
         # A match that waits may be asked about events before its start, and so may sets that reach back beyond it.
-        self.reach = self.program.window_size * (2 if back else 1)
+        self.reach = min(self.program.window_size * (2 if back else 1), END)
         self.distinct = repeats(tree.root)
         self.remembers = self.distinct and moments not in ({("last", False)}, {("first", False)})
         return {name: value for name, value in self.__dict__.items() if name not in others}
