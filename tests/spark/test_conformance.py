@@ -143,7 +143,7 @@ def test_random_queries(spark: SparkSession, first: int) -> None:
     assert sum(n > 0 for n in found) > 15
 
 
-@pytest.mark.parametrize("first", range(881_000, 881_050, 50))
+@pytest.mark.parametrize("first", range(881_000, 881_100, 50))
 def test_random_totals(spark: SparkSession, first: int) -> None:
     found = each(lambda seed: check_totals(spark, seed), range(first, first + 50))
     assert sum(n > 0 for n in found) > 30

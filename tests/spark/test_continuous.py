@@ -89,7 +89,7 @@ def check(spark: SparkSession, seed: int) -> int:
 
 
 def test_random_queries(quick: SparkSession) -> None:
-    assert sum(each(lambda seed: check(quick, seed), range(60))) > 150
+    assert sum(each(lambda seed: check(quick, seed), range(120))) > 300
 
 
 @pytest.mark.slow
