@@ -16,8 +16,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
+from quercus.backends.local.aggregate import group_codes
 from quercus.backends.local.events import Events
-from quercus.backends.local.values import from_arrow
 from quercus.ir import window as w
 from quercus.ir.expr import Column
 
@@ -140,17 +140,7 @@ def until(window: w.Window, events: Events) -> Times:
 def _parts(by: tuple[str, ...], events: Events) -> Times:
     """Numbers that are equal where all values are, as GROUP BY has it: nulls equal each other, and so do NaNs."""
     everything = np.arange(len(events))
-    found = np.zeros(len(events), np.int64)
-    for attr in by:
-        values = events.values(attr, everything)
-        array = values.to_arrow()
-        if values.kind == "float64":  # -0.0 and 0.0 are equal, and NaNs have signs too
-            data = np.where(np.isnan(values.data), np.nan, values.data + 0.0)
-            array = pa.array(data, mask=None if values.valid is None else ~values.valid)
-        encoded = array.dictionary_encode(null_encoding="encode")
-        codes = from_arrow(encoded.indices.cast(pa.int64())).data
-        found = np.unique(found * np.int64(len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
-    return found
+    return group_codes([events.values(attr, everything) for attr in by], len(events))
 
 
 def _array(table: pa.Table, name: str) -> Times:
