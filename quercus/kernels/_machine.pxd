@@ -12,9 +12,10 @@ cdef extern from *:
     """
     #include <stdint.h>
     #define add_overflows(a, b, r) __builtin_add_overflow(a, b, r)
-    typedef __int128 wide_total;
     #define sub_overflows(a, b, r) __builtin_sub_overflow(a, b, r)
     #define mul_overflows(a, b, r) __builtin_mul_overflow(a, b, r)
+    typedef __int128 wide_total;
+    static inline wide_total wide_sum(wide_total a, int64_t b) { return a + b; }
     #define c_mod(a, b) ((a) % (b))
     #define c_div(a, b) ((a) / (b))
     static inline int64_t c_quotient(int64_t a, int64_t b) { return a / b; }
@@ -31,9 +32,10 @@ cdef extern from *:
     }
     """
     bint add_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
-    ctypedef long long wide_total  # of 128 bits
     bint sub_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
     bint mul_overflows(int64_t a, int64_t b, int64_t* r) noexcept nogil
+    ctypedef long long wide_total  # of 128 bits, of which Cython knows nothing: its checks of overflow take 64 at most
+    wide_total wide_sum(wide_total a, int64_t b) noexcept nogil
     int64_t c_mod(int64_t a, int64_t b) noexcept nogil
     double c_div(double a, double b) noexcept nogil
     int64_t c_quotient(int64_t a, int64_t b) noexcept nogil

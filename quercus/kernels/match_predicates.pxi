@@ -227,7 +227,7 @@ cdef uint8_t group(Machine* m, int set_, int col, int function, int64_t* vi, dou
                 if x > total_i:
                     total_i = x
             else:
-                total_i += x
+                total_i = wide_sum(total_i, x)
         else:
             y = c.f[e]
             if n == 0:
