@@ -12,6 +12,7 @@ import pyarrow as pa
 from quercus.backends.local.aggregate import aggregated
 from quercus.backends.local.changed import Changed
 from quercus.backends.local.outputs import Answer, Bound, Rows, projected, row_numbers
+from quercus.backends.local.records import records
 from quercus.backends.local.write import write_table
 from quercus.ir import pattern as p
 from quercus.schema import Schema
@@ -210,7 +211,7 @@ def html(title: str, head: pa.Table) -> str:
     """The first rows of an answer, for notebooks."""
     names = "".join(f"<th>{escape(n)}</th>" for n in head.column_names)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in head.to_pylist()
+        "<tr>" + "".join(f"<td>{escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in records(head)
     )
     return f"<div>{escape(title)}<table><tr>{names}</tr>{rows}</table></div>"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,3 +72,34 @@ def test_windows_and_times_as_far_as_they_go() -> None:
     far = {"ts": [-(2**63) + 1, 2**63 - 2], "type": ["A", "B"]}
     short = qc.compile("PATTERN SEQ(A a, B b) WITHIN 5", qc.Schema({}))
     assert [f.code for f in short.check(far)] == ["L402"]
+
+
+@pytest.mark.parametrize(("year", "seconds"), [("10000", 253_402_300_800), ("-249", -70_000_000_000)])
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_years_that_python_has_no_date_for(tmp_path: Path, year: str, seconds: int, unit: str) -> None:
+    per = {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    schema = qc.Schema({"ts": f"timestamp[{unit}]", "v": "float64"})
+    ts = pa.array([seconds * per, (seconds + 1) * per, (seconds + 2) * per], pa.timestamp(unit))
+    events = pa.table({"ts": ts, "type": list("ABC"), "v": [1.0, 2.0, 3.0]})
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 5 s", schema)
+    found = plan.run(events)
+    found.write(tmp_path / "out.jsonl")
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert row["a"]["ts"].lstrip("-0").startswith(year.lstrip("-"))
+    assert year.lstrip("-") in found._repr_html_()
+    plan.report(events, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size
+    stopped = qc.compile("PATTERN SEQ(A a, B b, C c) WHERE c.v > b.v + 2 WITHIN 5 s", schema).why(events)
+    assert f"a row 0 at {year}-" in str(stopped)
+
+
+def test_encodings_that_arrow_does_not_undo() -> None:
+    ends, values = pa.array([2, 5, 6], pa.int32()), pa.array(["x", "y", "x"]).dictionary_encode()
+    runs = pa.RunEndEncodedArray.from_arrays(ends, values).slice(1, 4)
+    found = qc.compile("PATTERN A a WITHIN 5 RETURN a.v AS v", qc.Schema({"v": "string"})).run(
+        pa.table({"ts": [1, 2, 3, 4], "type": ["A"] * 4, "v": runs})
+    )
+    assert found.to_arrow().column("v").to_pylist() == ["x", "y", "y", "y"]
+    far = pa.table({"ts": [1], "type": ["A"], "d": pa.array([2**30], pa.int32()).cast(pa.date32())})
+    with pytest.raises(qc.DataError, match="column 'd', row 0: 1073741824 is out of"):
+        qc.compile("PATTERN A a WITHIN 5", qc.Schema({"d": "timestamp[us]"})).run(far)

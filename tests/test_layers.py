@@ -34,7 +34,7 @@ ALLOWED = {
     "why": {"compiler.homes", "ir", "plan", "schema", "backends"},
     "pytest_plugin": {"testing"},
     "testing": {"ir", "schema", "plan", "compiler"},
-    "show": {"compiler", "ir", "schema", "plan", "result", "backends.local.outputs"},
+    "show": {"compiler", "ir", "schema", "plan", "result", "backends.local.outputs", "backends.local.records"},
     "report": {"show", "compiler", "ir", "schema", "plan", "result", "backends"},
     "studio": {"report", "show", "compiler", "ir", "schema", "stats", "plan", "result", "backends"},
 }

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from quercus.backends.local.records import records
 from quercus.backends.local.write import flat, json_line
 from quercus.cli.terminal import counted, is_terminal, table
 from quercus.result import Matches, Tuples
@@ -43,7 +44,7 @@ def show(found: Matches | Tuples, args: argparse.Namespace) -> None:
         stream(whole, args.to or "jsonl")
         return
     limit = SHOWN if args.limit is None else args.limit
-    head = _first(found, limit).to_pylist()
+    head = records(_first(found, limit))
     if head:
         print(table(_numbered(head, found)))
     more = f" (the first {len(head):,} are shown: --limit, -o FILE)" if len(head) < len(found) else ""
@@ -76,7 +77,7 @@ def stream(answer: pa.Table, kind: str) -> None:
     match kind:
         case "jsonl":
             for batch in answer.to_batches(max_chunksize=1_000):
-                sys.stdout.write("".join(json_line(row) for row in batch.to_pylist()))
+                sys.stdout.write("".join(map(json_line, records(batch))))
         case "csv":
             pa.csv.write_csv(flat(answer), _binary())
         case "arrow":

@@ -22,6 +22,7 @@ import pyarrow.ipc
 from quercus.backends.local.dialect import Files
 from quercus.backends.local.files import format_of
 from quercus.backends.local.inputs import as_table
+from quercus.backends.local.records import records
 from quercus.backends.local.stream import Stream
 from quercus.backends.local.write import json_line
 from quercus.cli import exits
@@ -210,7 +211,7 @@ class Follow:
     def show(self, found: Matches | Tuples) -> None:
         if not len(found):
             return
-        rows = found.to_arrow().to_pylist()
+        rows = records(found.to_arrow())
         self.matches += len(rows)
         if self.readable:
             text = "".join("  ".join(f"{n} {cell(v)}" for n, v in row.items()) + "\n" for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -19,10 +20,12 @@ def guarded(argv: Sequence[str] | None) -> int:
     """Run a command line under guard; the exit code."""
     from quercus.cli.parser import made
 
+    as_json = False
     try:
         with _terminable():
             given = sys.argv[1:] if argv is None else list(argv)
             args = made(given[0] if given else "").parse_args(given)
+            as_json = getattr(args, "json", False)
             code: int = args.run(args)
             sys.stdout.flush()
             return code
@@ -38,7 +41,9 @@ def guarded(argv: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.PIPE
     except (QuercusError, OSError, MemoryError, ImportError, RecursionError) as e:
-        return told(e)
+        code, said = told(e)
+        _say(_document(e, code, said) if as_json else said)
+        return code
     except Exception as e:
         if os.environ.get("QUERCUS_DEBUG"):
             raise
@@ -47,30 +52,36 @@ def guarded(argv: Sequence[str] | None) -> int:
         return exits.INTERNAL
 
 
-def told(e: BaseException) -> int:
-    """Say what went wrong; the exit code."""
+def told(e: BaseException) -> tuple[int, str]:
+    """The exit code of what went wrong, and what to say."""
     match e:
         case exits.UsageError():
-            _say(f"quercus: {e}")
-            return exits.USAGE
+            return exits.USAGE, f"quercus: {e}"
         case QueryError():
-            _say(str(e))
-            return exits.QUERY
+            return exits.QUERY, str(e)
         case LimitExceeded():
-            _say(f"quercus: {in_options(str(e))}")
-            return exits.LIMIT
+            return exits.LIMIT, f"quercus: {in_options(str(e))}"
         case NotInstalled() | ImportError():
-            _say(f"quercus: {e}")
-            return exits.MISSING
+            return exits.MISSING, f"quercus: {e}"
         case MemoryError():
-            _say("quercus: out of memory: bound it with --max-matches or --max-state")
-            return exits.LIMIT
+            return exits.LIMIT, "quercus: out of memory: bound it with --max-matches or --max-state"
         case DataError() | OSError():
-            _say(f"quercus: {in_options(str(e))}")
-            return exits.DATA
+            return exits.DATA, f"quercus: {in_options(str(e))}"
         case _:
-            _say(f"quercus: {e}")
-            return exits.MISSING if type(e).__name__ == "RenderError" else exits.DATA
+            return exits.MISSING if type(e).__name__ == "RenderError" else exits.DATA, f"quercus: {e}"
+
+
+def _document(e: BaseException, code: int, said: str) -> str:
+    """The same as one line of JSON, with what is known of the place."""
+    found: dict[str, object] = {"exit": code, "message": said.removeprefix("quercus: ")}
+    match e:
+        case QueryError():
+            found |= {"message": e.message, "code": e.code, "line": e.line, "column": e.column, "hint": e.hint}
+        case LimitExceeded():
+            found |= {"limit": e.limit, "value": e.value}
+        case DataError():
+            found |= {"column": e.column, "row": e.row}
+    return json.dumps({"error": {k: v for k, v in found.items() if v is not None}}, ensure_ascii=False)
 
 
 def in_options(text: str) -> str:

@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 
+import pyarrow.compute as pc
+
 from quercus.backends.local.run import run_plan
 from quercus.backends.local.scan import write
 from quercus.cli import exits
@@ -28,6 +30,8 @@ from quercus.cli.queries import add_query, is_continuous, query_text
 from quercus.cli.schemas import add_schema
 from quercus.cli.streams import run_streams
 from quercus.cli.terminal import counted, plain
+from quercus.errors import nearest
+from quercus.ir import pattern as p
 from quercus.result import Matches
 
 
@@ -79,8 +83,22 @@ def run(args: argparse.Namespace) -> int:
         found: Matches = run_plan(ask.plan, ask.events, limits_of(args), args.threads or 1, progress=bar)
     show(found, args)
     if not len(found) and not args.count and not ask.plan.query.aggregates:
-        note(args, "quercus: no match; --why says what stopped them")
+        note(args, f"quercus: no match{_unknown(found)}; --why says what stopped them")
     return _code(args, len(found))
+
+
+def _unknown(found: Matches) -> str:
+    """The first type of the query that no event has, where the events are at hand."""
+    schema, table = found.schema, found.answer.table
+    if not len(table) or schema.type not in table.column_names:
+        return ""
+    there = {str(t) for t in pc.unique(table.column(schema.type)).to_pylist() if t is not None}
+    for leaf in p.leaves(found.query.pattern):
+        kind = leaf.leaf.type if isinstance(leaf, p.Kleene) else leaf.type
+        if not there.intersection(schema.accepts(kind)):
+            hint = nearest(kind, there)
+            return f": no event is a '{kind}'" + (f" ({hint})" if hint else "")
+    return ""
 
 
 def _why(args: argparse.Namespace, ask: Asked) -> int:

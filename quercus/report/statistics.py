@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quercus.backends.local.events import Events
+from quercus.backends.local.records import values
 from quercus.compiler.explain import describe
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.ir.analysis import Analysis, places
 from quercus.plan import Plan
 from quercus.show.found import key_of
-from quercus.show.values import plain, rows, short, values
+from quercus.show.values import plain, rows, short
 
 if TYPE_CHECKING:
     from quercus.result import Matches

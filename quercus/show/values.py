@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from quercus.backends.local.records import values
 
 MOST_TEXT = 300  # characters of one value
 MOST_ITEMS = 50  # of one list
@@ -64,33 +64,6 @@ def moment(at: datetime.datetime) -> str:
 def columns(table: pa.Table) -> list[list[Plain]]:
     """The columns of a table, value by value."""
     return [[plain(v) for v in values(c)] for c in table.columns]
-
-
-def values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """As Python values; nanoseconds, which Python has no time for, as text, also inside of others."""
-    if isinstance(column, pa.ChunkedArray):
-        return [v for chunk in column.chunks for v in values(chunk)]
-    kind = column.type
-    if pa.types.is_struct(kind):
-        names = [kind.field(i).name for i in range(kind.num_fields)]
-        fields = zip(*(values(column.field(i)) for i in range(kind.num_fields)), strict=True)
-        there = column.is_valid().to_pylist()
-        return [dict(zip(names, f, strict=True)) if v else None for v, f in zip(there, fields, strict=True)]
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        inner = iter(values(column.flatten()))
-        sizes = pc.list_value_length(column).to_pylist()
-        return [None if n is None else list(islice(inner, n)) for n in sizes]
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return [None if v is None else _nanoseconds(v) for v in column.cast(pa.int64()).to_pylist()]
-    try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError):  # times that Python has no year for
-        return list(column.cast(pa.string()).to_pylist())
-
-
-def _nanoseconds(v: int) -> str:
-    at = datetime.datetime.fromtimestamp(v // 10**9, datetime.UTC).replace(tzinfo=None)
-    return at.isoformat(" ") + (f".{v % 10**9:09}" if v % 10**9 else "")
 
 
 def rows(table: pa.Table, most: int | None = None) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +25,9 @@ def moment(ts: int, schema: Schema) -> str:
     if not schema.time_is_timestamp:
         return str(ts)
     per = _PER_SECOND[schema.time_unit]
-    whole = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=ts // per)
-    rest = ts % per
+    seconds, rest = divmod(ts, per)
     fraction = f".{rest:0{len(str(per)) - 1}d}".rstrip("0") if rest else ""
-    return whole.strftime("%Y-%m-%d %H:%M:%S") + fraction
+    return str(np.datetime64(seconds, "s")).replace("T", " ") + fraction  # of any year
 
 
 def duration(size: int, unit: p.TimeUnit | None) -> str:
@@ -42,8 +42,14 @@ def duration(size: int, unit: p.TimeUnit | None) -> str:
         if count:
             said.append(f"{count} {name}")
     if rest:
-        said.append(f"{rest} {unit}")
+        said += [f"{n} {name}" for name, n in zip(("ms", "us", "ns"), _thousands(rest, per), strict=True) if n]
     return " ".join(said) or f"0 {unit}"
+
+
+def _thousands(part: int, per: int) -> tuple[int, int, int]:
+    """A part of a second in milliseconds, microseconds and nanoseconds."""
+    ns = part * (10**9 // per)
+    return ns // 10**6, ns // 10**3 % 10**3, ns % 10**3
 
 
 def shown(value: object) -> str:

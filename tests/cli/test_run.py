@@ -344,11 +344,26 @@ def test_why_speaks_of_options(run: Run, tmp_path: Path) -> None:
     assert "-> --ties arrival" in out
 
 
+def test_errors_are_json_where_json_is_asked_for(run: Run, events: Path) -> None:
+    code, out, err = run("run", "PATTERN SEQ(Wash w, Operate o, w.idd > 3) WITHIN 5", events, "--json")
+    place = {"code": "E104", "line": 1, "column": 34, "hint": "did you mean 'id'?"}
+    assert (code, out) == (exits.QUERY, "")
+    assert json.loads(err)["error"] == {"exit": 3, "message": "no attribute 'idd' in event type 'Wash'", **place}
+    code, _, err = run("run", QUERY, events, "--json", "--max-matches", "1")
+    said = json.loads(err)["error"]
+    assert (code, said["exit"], said["limit"], said["value"]) == (exits.LIMIT, exits.LIMIT, "max_matches", 1)
+    assert "--max-matches" in said["message"]
+    code, _, err = run("check", QUERY, "nowhere.csv", "--json")
+    assert (code, json.loads(err)["error"]["message"]) == (exits.DATA, "no file at 'nowhere.csv'")
+
+
 def test_where_nothing_is_found_it_says_how_to_learn_why(run: Run, events: Path) -> None:
     query = "PATTERN SEQ(Nothing a, Operate o) WITHIN 5"
     code, out, err = run("run", query, events)
     assert (code, out) == (exits.OK, "")
-    assert "no match; --why says" in err
+    assert "no match: no event is a 'Nothing'; --why says" in err
+    assert "(did you mean 'Wash'?)" in run("run", "PATTERN SEQ(Wahs+ a, Operate o) WITHIN 5", events)[2]
+    assert "no match; --why says" in run("run", "PATTERN SEQ(Operate o, !Nothing, Wash w) WITHIN 1", events)[2]
     assert run("run", query, events, "--quiet") == (exits.OK, "", "")
     assert "no match" not in run("run", query, events, "--count")[2]
 

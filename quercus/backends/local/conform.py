@@ -198,13 +198,22 @@ def _plain(column: Column) -> tuple[Column, pa.DataType]:
     if isinstance(t, pa.BaseExtensionType):
         column, t = pa.chunked_array([c.storage for c in column.chunks], t.storage_type), t.storage_type
     if pa.types.is_run_end_encoded(t):
-        column, t = pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], t.value_type), t.value_type
+        kind = t.value_type.value_type if pa.types.is_dictionary(t.value_type) else t.value_type
+        column, t = pa.chunked_array([_run_by_run(c, kind) for c in column.chunks], kind), kind
     if pa.types.is_dictionary(t):
         if pa.types.is_string_view(t.value_type):  # of which Arrow casts no dictionary
             column = pa.chunked_array([_viewed(c) for c in column.chunks], pa.large_string())
             return column, column.type
         column, t = column.cast(t.value_type), t.value_type
     return column, t
+
+
+def _run_by_run(chunk: Any, kind: pa.DataType) -> pa.Array:
+    """Run-end encoding undone; Arrow does not undo that of a dictionary."""
+    if chunk.type.value_type == kind:
+        return pc.run_end_decode(chunk)
+    plain = pa.RunEndEncodedArray.from_arrays(chunk.run_ends, chunk.values.cast(kind))
+    return pc.run_end_decode(plain.slice(chunk.offset, len(chunk)))
 
 
 def _viewed(chunk: Any) -> pa.Array:
@@ -234,7 +243,7 @@ def _shown(one: Column) -> str:
     try:
         return repr(str(one[0].as_py())[:80])
     except (ValueError, OverflowError):  # a moment that Python has no datetime for
-        return str(one.chunk(0).view(pa.int64())[0])
+        return str(one.chunk(0).view(pa.int32() if pa.types.is_date32(one.type) else pa.int64())[0])
 
 
 def _cast(column: Column, target: pa.DataType, name: str, source: Source, *, safe: bool = True) -> Column:

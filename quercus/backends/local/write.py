@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from quercus.backends.local.records import records, values
 from quercus.errors import DataError
 
 _BATCH = 10_000
@@ -94,7 +95,7 @@ def flat(table: pa.Table) -> pa.Table:
             fields = [column.type.field(i).name for i in range(column.type.num_fields)]
             columns += [(f"{name}.{f}", part) for f, part in zip(fields, column.flatten(), strict=True)]
         elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-            texts = [None if v is None else json.dumps(_plain(v), ensure_ascii=False) for v in column.to_pylist()]
+            texts = [None if v is None else json.dumps(_plain(v), ensure_ascii=False) for v in values(column)]
             columns.append((name, pa.array(texts, pa.string())))
         else:
             columns.append((name, column))
@@ -103,8 +104,7 @@ def flat(table: pa.Table) -> pa.Table:
 
 def _write_json(table: pa.Table, file: TextIO) -> None:
     for batch in table.to_batches(max_chunksize=_BATCH):
-        for row in batch.to_pylist():
-            file.write(json_line(row))
+        file.writelines(map(json_line, records(batch)))
 
 
 def json_line(row: dict[str, Any]) -> str:
