@@ -11,8 +11,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,9 @@ from quercus.backends.local.records import records
 from quercus.backends.local.stream import Stream
 from quercus.backends.local.write import json_line
 from quercus.cli import exits
-from quercus.cli.compiled import compiled, limits_of
+from quercus.cli.compiled import compiled, limits_of, note
 from quercus.cli.events import described, sniffed
+from quercus.cli.guard import in_options
 from quercus.cli.queries import is_continuous
 from quercus.cli.schemas import schema_of
 from quercus.cli.streams import named
@@ -43,6 +45,7 @@ if TYPE_CHECKING:  # patterns need nothing of it
     from quercus.backends.local.continuous.stream import ContinuousStream
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 10**6, "ns": 10**9}
+_TOLD = 10  # lines that are dropped, one by one
 
 
 def add_follow(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +53,7 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-f", "--follow", action="store_true", help="go on reading; print matches as they happen")
     group.add_argument("--max-delay", metavar="TIME", help="how late events may come: '5 s'")
     group.add_argument("--late", choices=("error", "drop"), default="error", help="what becomes of later ones")
+    group.add_argument("--bad", choices=("error", "drop"), default="error", help="... of lines that cannot be read")
     group.add_argument(
         "--idle-advance",
         type=float,
@@ -86,7 +90,7 @@ class Follow:
         self.args, self.text = args, text
         self.name = name  # of the stream, in a continuous query
         self.path: str = args.events[0]
-        self.events = self.matches = 0
+        self.events = self.matches = self.bad = 0
         self.saved = _saved(args.snapshot)
         self.offset: int = self.saved.get("offset", 0)  # how much of the file is in the stream
         self.readable = is_terminal(sys.stdout) and not args.json
@@ -141,23 +145,37 @@ class Follow:
             columns = list(files.columns) if files.columns is not None else header
             if not lines.strip():
                 continue
-            with _kept(lines) as name:
-                source = Files(
-                    name,
-                    format=kind,
-                    delimiter=files.delimiter,
-                    columns=columns,
-                    time_format=files.time_format,
-                    nulls=files.nulls,
-                )
+            yield from self.read(lines, partial(_source, files, kind, columns))
+
+    def read(self, lines: bytes, source_of: Callable[[str], Files]) -> Iterator[pa.Table]:
+        """The events of some lines; what cannot be read of them is an error, or dropped, line by line."""
+        with _kept(lines) as name:
+            source = source_of(name)
+            try:
                 if self.schema is None:
                     known = self.saved.get("schema")
                     self.begin(self.described(source) if known is None else Schema.from_dict(known))
                 assert self.schema is not None
-                try:
-                    yield as_table(source, self.schema)
-                except DataError as e:
-                    raise DataError(f"after {self.events:,} events: {str(e).replace(f' in {name!r}', '')}") from None
+                found = as_table(source, self.schema)
+            except DataError as e:
+                said = str(e).replace(f" in {name!r}", "")
+                if self.args.bad == "error":
+                    raise DataError(
+                        f"after {self.events:,} events: {said}" if self.schema is not None else said
+                    ) from None
+                found = None
+        if found is not None:
+            yield found
+            return
+        rows = lines.splitlines(keepends=True)
+        if len(rows) > 1:
+            middle = len(rows) // 2
+            yield from self.read(b"".join(rows[:middle]), source_of)
+            yield from self.read(b"".join(rows[middle:]), source_of)
+        elif lines.strip():
+            self.bad += 1
+            if self.bad <= _TOLD:
+                note(self.args, in_options(f"quercus: a line is dropped: {said}"))
 
     def _batches(self) -> Iterator[pa.Table]:
         try:
@@ -222,6 +240,8 @@ class Follow:
 
     def summary(self, dropped: int) -> None:
         late = f", {counted(dropped, 'event')} dropped as late" if dropped else ""
+        if self.bad:
+            late += f", {counted(self.bad, 'line')} dropped that cannot be read"
         found = counted(self.matches, "match", "matches") if self.name is None else counted(self.matches, "tuple")
         print(f"{found} in {counted(self.events, 'event')}{late}", file=sys.stderr)
 
@@ -235,6 +255,18 @@ class Follow:
         part = path.with_name(f".{path.name}.part")
         part.write_bytes(head.encode() + b"\n" + self.stream.snapshot())
         part.replace(path)
+
+
+def _source(files: Files, kind: str, columns: list[str] | None, name: str) -> Files:
+    """Lines that were kept in a file, read as the options say."""
+    return Files(
+        name,
+        format=kind,
+        delimiter=files.delimiter,
+        columns=columns,
+        time_format=files.time_format,
+        nulls=files.nulls,
+    )
 
 
 def _saved(path: str | None) -> dict[str, Any]:

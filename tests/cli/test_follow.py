@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from quercus.cli import exits
-from tests.cli.helpers import ENVIRONMENT, QUERY, quercus
+from tests.cli.helpers import ENVIRONMENT, EVENTS, MATCHES, QUERY, quercus
 
 UNUSED = "PATTERN SEQ(Wash w, !Operate o, [id]) WITHIN 5"
 HEADER = "ts,type,id\n"
@@ -178,6 +178,25 @@ def test_bad_lines_are_no_traceback() -> None:
     done = quercus("run", QUERY, "-", "--follow", given=b'{"ts": 1, "type": "Wash", "id": 1}\nnonsense\n')
     assert done.returncode == exits.DATA
     assert b"Traceback" not in done.stderr
+
+
+def test_bad_lines_can_be_dropped() -> None:
+    lines = [
+        *map(json.dumps, EVENTS[:2]),
+        '{"ts": 2, oops',
+        "",
+        '{"ts": null, "type": "Wash"}',
+        *map(json.dumps, EVENTS[2:]),
+    ]
+    done = quercus("run", QUERY, "-", "--follow", "--bad", "drop", given="\n".join(lines).encode())
+    assert [json.loads(line) for line in done.stdout.splitlines()] == MATCHES
+    assert done.stderr.count(b"a line is dropped: ") == 2
+    assert b"2 matches in 4 events, 2 lines dropped that cannot be read" in done.stderr
+    given = b"ts,type,id\n" + b"1,Wash\n" * 20 + b"2,Wash,9\n3,Operate,9\n"
+    done = quercus("run", QUERY, "-", "--follow", "--bad", "drop", given=given)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == MATCHES[:1]
+    assert (done.returncode, done.stderr.count(b"a line is dropped")) == (0, 10)
+    assert b"20 lines dropped" in done.stderr
 
 
 @pytest.mark.parametrize("given", [b"", HEADER.encode()])
