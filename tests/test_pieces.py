@@ -217,3 +217,71 @@ def test_files_that_cannot_be(options: dict[str, object], said: str) -> None:
         qc.Files("x", **options)  # type: ignore[arg-type]
     with pytest.raises(qc.DataError, match="no path"):
         qc.Files()
+
+
+@pytest.mark.parametrize("later", ["2020-01-01 00:00:01.125", "2020-01-01T00:00:01.125Z", "2020-01-02"])
+def test_times_that_look_different_later_on(later: str, tmp_path: Path, in_pieces: list[int]) -> None:
+    first = "2020-01-01" if len(later) == 10 else "2020-01-01 00:00:01"
+    (tmp_path / "e.csv").write_text(f"ts,type\n{chr(10).join([first + ',A'] * 2000)}\n{later},B\n")
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 2 d AGG COUNT(*) AS n", qc.Schema({"ts": "timestamp[us]"}))
+    assert list(plan.run(tmp_path / "e.csv")) == [{"n": 2000}]
+    assert len(in_pieces) > 1
+
+
+def test_totals_of_files_list_nothing(tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events(), tmp_path / "e.parquet")
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9 AGG COUNT(*) AS n, SUM(b.id) AS s", SCHEMA)
+    few = qc.Limits(max_matches=3)
+    expected = list(plan.run(events(), limits=few))
+    found = plan.run(tmp_path / "e.parquet", limits=few)
+    assert list(found) == expected
+    assert plan.write(tmp_path / "e.parquet", tmp_path / "o.parquet", limits=few) == 1
+    assert len(plan.run(tmp_path / "e.parquet").rows()) == expected[0]["n"]
+
+
+def test_what_an_answer_shows_is_read_though_nothing_can_match(tmp_path: Path, in_pieces: list[int]) -> None:
+    save(events(), tmp_path / "e.parquet")
+    for tail in ("RETURN a.s", "AGG COUNT(*) AS n GROUPBY a.s", "AGG MAX(b.id) AS most"):
+        plan = qc.compile(f"PATTERN SEQ(A a, B b, a.id = 1, a.id = 2) WITHIN 9 {tail}", SCHEMA)
+        assert plan.run(tmp_path / "e.parquet").to_arrow().to_pylist() == plan.run(events()).to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("text", ["null\n", "\nnull", '{"ts": 1, "type": "A"}\nnull\n{"ts": 2, "type": "A"}\n'])
+def test_null_is_no_event(text: str, tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text(text)
+    plan = qc.compile("PATTERN A a WITHIN 9", qc.Schema({}))
+    line = text.split("\n").index("null") + 1
+    for act in (lambda: plan.run(tmp_path / "e.jsonl"), lambda: plan.write(tmp_path / "e.jsonl", tmp_path / "o.csv")):
+        with pytest.raises(qc.DataError, match=f"null where an object should stand, in line {line}"):
+            act()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("e.jsonl", ""), ("e.jsonl", "\n\n"), ("e.csv", "ts,type,id,s"), ("E.CSV", "ts,type,id,s\n")]
+)
+def test_files_without_events(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    plan = qc.compile("PATTERN A a WITHIN 9", SCHEMA)
+    assert plan.run(tmp_path / name).rows() == []
+    assert plan.write(tmp_path / name, tmp_path / "o.jsonl") == 0
+
+
+def test_damaged_and_double_columns_of_arrow_files(tmp_path: Path) -> None:
+    table = pa.table({"ts": list(range(8)), "type": list("ABABABAB"), "s": ["xyz"] * 8, "id": [1] * 8})
+    with pa.ipc.new_file(str(tmp_path / "e.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    good, bad = np.arange(0, 27, 3, np.int32), np.array([0, 3, 6, 9, 2**30, 15, 18, 21, 24], np.int32)
+    data = (tmp_path / "e.arrow").read_bytes()
+    assert data.count(good.tobytes()) == 1
+    (tmp_path / "e.arrow").write_bytes(data.replace(good.tobytes(), bad.tobytes()))
+    twice = table.append_column("id", table.column("id"))
+    with pa.ipc.new_file(str(tmp_path / "two.arrow"), twice.schema) as writer:
+        writer.write_table(twice)
+    plan = qc.compile("PATTERN SEQ(A a, B b, a.s = b.s) WITHIN 9", SCHEMA)
+    for name, said in (("e", "cannot be read"), ("two", "stands more than once")):
+        path = tmp_path / f"{name}.arrow"
+        with pytest.raises(qc.DataError, match=said):
+            plan.run(path)
+        with pytest.raises(qc.DataError, match=said):
+            plan.write(path, tmp_path / "o.csv")
+    assert not list(tmp_path.glob(".*"))

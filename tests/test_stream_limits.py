@@ -11,6 +11,7 @@ import pytest
 
 import quercus as qc
 from quercus.backends.local import incremental
+from quercus.backends.local.delay import duration
 
 SCHEMA = qc.Schema({"id": "int64"})
 
@@ -190,3 +191,41 @@ def test_a_refused_push_leaves_no_key() -> None:
             s.push({"ts": [2, 2, 3, 3], "type": ["A", "A", "B", "B"], "id": [7, 8, 7, 8]})
         assert s.snapshot() == before
         assert s.push({"ts": [2, 3], "type": ["A", "B"], "id": [7, 7]}).rows() == [{"a": 1, "b": 2}]
+
+
+def test_a_limit_in_close_loses_nothing_that_waits() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9", qc.Schema({}))
+    stream = plan.stream(max_delay=10)
+    stream.push([{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}])
+    stream.limits = qc.Limits(max_matches=0)
+    with pytest.raises(qc.LimitExceeded):
+        stream.close()
+    assert plan.restore(stream.snapshot()).close().rows() == [{"a": 0, "b": 1}]
+    stream.limits = qc.Limits()
+    assert stream.close().rows() == [{"a": 0, "b": 1}]
+
+
+def test_a_query_that_cannot_match_has_limits_too() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b, a.id = 1, a.id = 2) WITHIN 9", SCHEMA)
+    with pytest.raises(qc.LimitExceeded, match="would keep"):
+        plan.stream(limits=qc.Limits(max_state_bytes=0)).push([{"ts": 1, "type": "A", "id": 1}])
+    totals = qc.compile(f"{plan.text} AGG COUNT(*) AS n", SCHEMA).stream()
+    assert list(totals.push(pa.RecordBatch.from_pylist([{"ts": 1, "type": "A", "id": 1}]))) == []
+    assert totals.close().to_arrow().to_pylist() == [{"n": 0}]
+
+
+def test_columns_that_are_not_ours_may_change() -> None:
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9", SCHEMA)
+    for more in ({}, {"until": 5}):
+        stream, ids = plan.stream(), np.array([1])
+        stream.push({"ts": [1], "type": ["A"], "id": ids}, **more)
+        ids[:] = 99
+        found = stream.push([{"ts": 6, "type": "B", "id": 2}])
+        assert found.to_arrow().column("a").to_pylist() == [{"ts": 1, "type": "A", "id": 1}]
+
+
+@pytest.mark.parametrize(
+    ("given", "unit", "expected"), [("8.2 s", "ms", 8200), ("0.55 min", "s", 33), ("1.1 d", "us", 95040000000)]
+)
+def test_delays_are_exact(given: str, unit: str, expected: int) -> None:
+    assert duration(given, qc.Schema({}, time_unit=unit)) == expected

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from quercus.backends.local.dialect import Files
-from quercus.backends.local.files import format_of
+from quercus.backends.local.files import COMPRESSED, format_of
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.records import records
 from quercus.backends.local.stream import Stream
@@ -124,6 +124,8 @@ class Follow:
             return
         if kind not in (None, "csv", "tsv", "jsonl"):
             raise exits.UsageError(f"--follow reads lines, CSV or JSON, not {kind} (Arrow from standard input, though)")
+        if Path(self.path).suffix.lower() in COMPRESSED:
+            raise exits.UsageError(f"--follow cannot look into '{self.path}' while it grows: unpack it")
         self.tail = Tail(self.path, self.saved.get("offset", 0))
         header: list[str] | None = self.saved.get("columns")
         begun = 0
@@ -182,6 +184,7 @@ class Follow:
             reader = pa.ipc.open_stream(sys.stdin.buffer)
             for batch in reader:
                 table = pa.Table.from_batches([batch])
+                table.validate(full=True)
                 if self.stream is None:
                     self.begin(self.described(table))
                 yield table

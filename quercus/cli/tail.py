@@ -18,7 +18,7 @@ BLOCK = 2**22  # bytes at once
 class Tail:
     """Whole lines as they come, as bytes; None where for a moment nothing came.
 
-    A file that became shorter, or was replaced, is read from its beginning again.
+    A file that was replaced is read to its end, then the new one; one that became shorter is read from its beginning.
     """
 
     def __init__(self, path: str, offset: int = 0) -> None:
@@ -26,6 +26,7 @@ class Tail:
         self._left = b""
         self._read = offset
         self.begun = 0  # how often it began again
+        self._replaced = False  # there is another file in its place
         self._fd = sys.stdin.fileno() if path == "-" else self._open()
 
     def _open(self) -> int:
@@ -57,6 +58,11 @@ class Tail:
             self._left = rest
             if newline:
                 yield lines + newline
+            elif not found and self._replaced:
+                if self._left:
+                    self._left, last = b"", self._left + b"\n"
+                    yield last
+                self._begin_again()
             elif not found:
                 yield None
                 self._wait()
@@ -67,8 +73,13 @@ class Tail:
             there, here = Path(self.path).stat(), os.fstat(self._fd)
         except FileNotFoundError:
             return  # it may come back
-        if there.st_ino != here.st_ino or here.st_size < self._read:
-            os.close(self._fd)
-            self._read, self._left = 0, b""
-            self.begun += 1
-            self._fd = self._open()
+        if here.st_size < self._read:
+            self._begin_again()
+        elif there.st_ino != here.st_ino:
+            self._replaced = True  # nobody writes to this one any more, but somebody may just have
+
+    def _begin_again(self) -> None:
+        os.close(self._fd)
+        self._read, self._left, self._replaced = 0, b"", False
+        self.begun += 1
+        self._fd = self._open()

@@ -117,6 +117,19 @@ def test_a_file_that_is_replaced_has_a_header_of_its_own(following: type[Followi
     assert live.stop(signal.SIGTERM)[0] == exits.TERMINATED
 
 
+def test_the_last_lines_of_a_file_that_is_replaced(following: type[Following], tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(HEADER + "1,Operate,7\n")
+    live = following("PATTERN Operate o WITHIN 5 RETURN o.ts AS ts", str(path))
+    assert live.line() == {"ts": 1}
+    with path.open("a") as file:
+        file.write("2,Operate,7\n3,Operate,7")  # without an end of its line
+        path.rename(tmp_path / "log.csv.1")
+        path.write_text(HEADER + "4,Operate,7\n")
+    assert [live.line() for _ in range(3)] == [{"ts": 2}, {"ts": 3}, {"ts": 4}]
+    assert live.stop(signal.SIGTERM)[0] == exits.TERMINATED
+
+
 def test_a_header_in_quotes() -> None:
     given = b'\nts,type,id,"a,b"\n1,Wash,7,1\n2,Operate,7,2\n'
     done = quercus("run", QUERY, "-", "--follow", given=given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ def duration(given: str | int | None, schema: Schema) -> int:
     if found is None or unit is None:
         units = " ".join(_NANOSECONDS)
         raise DataError(f"max_delay={given!r}: give a number and a unit, as in '5 s' (units: {units}), or an integer")
-    length = float(found[1]) * unit / _NANOSECONDS[schema.time_unit]
+    length = Fraction(found[1]) * unit / _NANOSECONDS[schema.time_unit]
     if length >= 2**62:
         raise DataError(f"max_delay={given!r} is longer than a time column can tell")
     if length != int(length):

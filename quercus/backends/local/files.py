@@ -37,7 +37,7 @@ FORMATS = {
     ".ipc": "arrow",
     ".feather": "arrow",
 }
-_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 _PIECE = 262_144  # rows
 _BLOCK = 2**24  # bytes of text
 _SHORT, _LONGEST = 2**20, 2**28  # ... of a whole file: at first, and where lines are longer than that
@@ -49,8 +49,8 @@ T = TypeVar("T")
 
 def format_of(path: Path) -> str | None:
     """The format that a file's suffix stands for."""
-    suffixes = path.suffixes
-    if len(suffixes) > 1 and suffixes[-1] in _COMPRESSED and FORMATS.get(suffixes[-2]) in ("csv", "tsv", "jsonl"):
+    suffixes = [s.lower() for s in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in COMPRESSED and FORMATS.get(suffixes[-2]) in ("csv", "tsv", "jsonl"):
         return FORMATS[suffixes[-2]]
     return FORMATS.get(path.suffix.lower())
 
@@ -111,6 +111,8 @@ def _read(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, 
                 return Read(file.read(columns=[n for n in known if n in names]), known)
         case "arrow":
             return _read_ipc(path, names)
+        case "csv" | "tsv" if (header := _only_a_header(path, files, kind)) is not None:
+            return Read(pa.table({n: pa.nulls(0) for n in header if n in names}), header)
         case "csv" | "tsv":
             csv_ = _csv_options(path, names, _text_types(schema, wanted, files), files, kind)
             return Read(
@@ -155,7 +157,7 @@ def weight(path: Path, names: Collection[str], where: str | Path | Files = "") -
                 groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
                 columns = (g.column(j) for g in groups for j in range(g.num_columns))
                 return sum(c.total_uncompressed_size for c in columns if c.path_in_schema in names)
-        return path.stat().st_size * (8 if path.suffix in _COMPRESSED else 1)
+        return path.stat().st_size * (8 if path.suffix.lower() in COMPRESSED else 1)
     except (pa.ArrowException, OSError):
         return 0  # reading it will say what is wrong
 
@@ -182,8 +184,11 @@ def _pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files
                     yield Read(pa.Table.from_batches([batch]), known, part=rows / of)
         case "arrow":
             yield from _ipc_pieces(path, names)
+        case "csv" | "tsv" if (header := _only_a_header(path, files, kind)) is not None:
+            yield Read(pa.table({n: pa.nulls(0) for n in header if n in names}), header)
         case "csv" | "tsv":
             csv_ = _csv_options(path, names, _text_types(schema, wanted, files), files, kind)
+            csv_ = csv_.with_text(schema.time, _opening(path, csv_))
             with (
                 _opened(path) as (stream, part),
                 pa.csv.open_csv(stream, csv_.read(_BLOCK), csv_.parse, csv_.convert) as reader,
@@ -202,7 +207,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Callable[[int], float]]]:
     Of a compressed file nobody knows: it is what was read.
     """
     size = max(1, path.stat().st_size)
-    codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path.suffix)
+    codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path.suffix.lower())
     with pa.OSFile(str(path)) as raw:
         if codec is None:
             yield raw, lambda blocks: min(1.0, blocks * _BLOCK / size)
@@ -292,7 +297,9 @@ def _read_ipc(path: Path, names: list[str]) -> Read:
         source.seek(0)
         table = pa.ipc.open_stream(source).read_all()
     known = table.column_names
-    return Read(table.select([i for i, n in enumerate(known) if n in names]), known)
+    found = table.select([i for i, n in enumerate(known) if n in names])
+    found.validate(full=True)  # offsets that point elsewhere would be read as they are
+    return Read(found, known)
 
 
 def _ipc_pieces(path: Path, names: list[str]) -> Iterator[Read]:
@@ -307,11 +314,15 @@ def _ipc_pieces(path: Path, names: list[str]) -> Iterator[Read]:
         for i, batch in enumerate(batches, 1):
             known = batch.schema.names
             part = i / of if of else source.tell() / max(1, source.size())
-            yield Read(pa.Table.from_batches([batch.select([n for n in known if n in names])]), known, part=part)
+            found = pa.Table.from_batches([batch]).select([i for i, n in enumerate(known) if n in names])
+            found.validate(full=True)
+            yield Read(found, known, part=part)
 
 
 def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iterator[tuple[pa.Table, float]]:
     """As _read_json: the first block says whether times and types are text or numbers."""
+    if _is_blank(path):
+        return
     failed: Exception | None = None
     block = pa.json.ReadOptions(block_size=_BLOCK)
     for explicit in _json_schemas(schema, wanted):
@@ -347,6 +358,40 @@ class _Csv:
         names = self.header if self.named else None
         return pa.csv.ReadOptions(block_size=block, column_names=names)
 
+    def with_text(self, time: str, seen: Any) -> _Csv:
+        """Where times are moments: as text, of which later ones may have more digits, or a zone."""
+        at = seen.get_field_index(time)
+        if at < 0 or pa.types.is_integer(seen.field(at).type) or pa.types.is_string(seen.field(at).type):
+            return self
+        c = self.convert
+        convert = pa.csv.ConvertOptions(
+            include_columns=c.include_columns,
+            column_types={**c.column_types, time: pa.string()},
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            null_values=c.null_values,
+        )
+        return evolve(self, convert=convert)
+
+
+def _only_a_header(path: Path, files: Files, kind: str) -> list[str] | None:
+    """The names of a file that ends within its first line, which Arrow takes for none."""
+    if files.columns is not None or path.stat().st_size > _SHORT or path.suffix.lower() in COMPRESSED:
+        return None
+    text = path.read_bytes()
+    if not text.strip() or b"\n" in text or b"\r" in text:
+        return None
+    return next(csv.reader([text.decode("utf-8-sig", "replace")], delimiter=files.separator(kind)))
+
+
+def _opening(path: Path, csv_: _Csv) -> Any:
+    """The types of the columns, as the first block has them."""
+    with (
+        _opened(path) as (stream, _),
+        pa.csv.open_csv(stream, csv_.read(_BLOCK), csv_.parse, csv_.convert) as reader,
+    ):
+        return reader.schema
+
 
 def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files: Files, kind: str) -> _Csv:
     """Attributes are read as what they are declared, so that the string 007 keeps its zeros.
@@ -377,7 +422,7 @@ def _names(path: Path, read: Any, parse: Any) -> list[str]:
 
 def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:
     """Times may be numbers or ISO 8601 text and types text or numbers: what fits first is taken."""
-    if path.stat().st_size == 0:
+    if _is_blank(path):
         return pa.table({n: pa.nulls(0) for n in (*schema.special, *wanted)})
     failed: Exception | None = None
     for explicit in _json_schemas(schema, wanted):
@@ -388,6 +433,20 @@ def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Tab
             failed = failed or e
     assert failed is not None
     raise failed
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a file has no lines but empty ones. A line `null` is refused: Arrow does not survive it."""
+    blank, tail, ended = True, b"\n", 0
+    with pa.input_stream(str(path), compression="detect") as stream:
+        while found := stream.read(_BLOCK):
+            text = tail + found
+            if (at := text.find(b"\nnull")) >= 0 and not text[at + 5 : at + 6].strip():
+                line = ended - tail.count(b"\n") + text.count(b"\n", 0, at + 1) + 1
+                raise DataError(f"'{path}' cannot be read: null where an object should stand, in line {line}")
+            blank = blank and not found.strip()
+            ended, tail = ended + found.count(b"\n"), text[-8:]
+    return blank
 
 
 def _json(path: Path, options: Any, block: int) -> pa.Table:

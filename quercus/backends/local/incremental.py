@@ -594,10 +594,13 @@ class Engine:
         state += self.waiting + self.matcher.view_bytes + (0 if added is None else added.nbytes)
         if state <= limits.max_state_bytes:
             return
-        most = max(range(len(counts)), key=lambda b: counts[b])
+        held = ""
+        if len(counts):
+            most = max(range(len(counts)), key=lambda b: counts[b])
+            names = ", ".join(self.names[self.specs[most]])
+            held = f"; the buffer of ({names}) holds most, {counts[most]:,} events"
         raise LimitExceeded(
-            f"the stream would keep {state:,} bytes, more than {limits.max_state_bytes:,}; the buffer of "
-            f"({', '.join(self.names[self.specs[most]])}) holds most, {counts[most]:,} events: tighten WITHIN, "
+            f"the stream would keep {state:,} bytes, more than {limits.max_state_bytes:,}{held}: tighten WITHIN, "
             "filter the events, or raise Limits(max_state_bytes=)",
             limit="max_state_bytes",
             value=limits.max_state_bytes,

@@ -92,8 +92,6 @@ class Intake(ABC, Generic[R]):
 
     def _push(self, events: Any) -> R:
         table = self._table(events)
-        if isinstance(events, Mapping):  # arrays that are not ours, and may change
-            table = table.take(pa.array(np.arange(len(table))))
         ts = self._times(table)
         if not self._delay and group.is_sorted(ts) and (not len(ts) or ts[0] >= self._seen):
             seen = int(ts[-1]) if len(ts) else self._seen
@@ -122,7 +120,10 @@ class Intake(ABC, Generic[R]):
                 self._conforming = events.schema if conforms(events.schema, self.schema, self._columns) else None
             if self._conforming is not None and not events.column(self.schema.time).null_count:
                 return events
-        return as_table(events, self.schema, self._columns)
+        table = as_table(events, self.schema, self._columns)
+        if isinstance(events, Mapping):  # arrays that are not ours, and may change
+            table = table.take(pa.array(np.arange(len(table))))
+        return table
 
     def advance(self, ts: int) -> R:
         """No event before this time will come: gives what that decides. Time is in the unit of the time column."""
@@ -133,9 +134,14 @@ class Intake(ABC, Generic[R]):
     def close(self) -> R:
         """No more events: gives what was held back, as leaving the `with` block does. `final` has it afterwards."""
         if not self._closed:
-            pieces, ts, rows = self._waiting.release(END)
-            table = gathered(pieces, rows, self._names) if len(ts) else None
-            self._final = self._step(table, ts, rows, END)
+            kept, self._waiting = self._waiting, self._waiting.copy()
+            try:
+                pieces, ts, rows = self._waiting.release(END)
+                table = gathered(pieces, rows, self._names) if len(ts) else None
+                self._final = self._step(table, ts, rows, END)
+            except BaseException:
+                self._waiting = kept
+                raise
             self._end()
         return self.final
 

@@ -26,6 +26,7 @@ from quercus.backends.local.specs import BufferSpec, FlatSpec, Sets
 from quercus.backends.local.threads import Matchers
 from quercus.backends.local.trace import Trace
 from quercus.errors import LimitExceeded, OutOfOrder
+from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
 from quercus.ir.flat import Flat, flatten
@@ -95,7 +96,9 @@ def needed(plan: Plan) -> frozenset[str] | None:
     q = plan.query
     if any(isinstance(o.value, str) for o in q.returns) or not (q.returns or q.aggregates):
         return None
-    return frozenset({c.attr for c in plan.tree.reads} | set(plan.tree.partition_by))
+    shown = {attr for o in q.returns if not isinstance(o.value, str) for _, attr in x.columns(o.value)}
+    shown |= {a.attr for a in q.aggregates if a.attr is not None} | {g.attr for g in q.group_by}
+    return frozenset({c.attr for c in plan.tree.reads} | set(plan.tree.partition_by) | shown)
 
 
 def find(

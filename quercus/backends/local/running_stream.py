@@ -81,6 +81,8 @@ class LiveTotals:
 
     def inflow(self, batch: pa.Schema, schema: Schema) -> running.Inflow | None:
         """What takes in record batches of a schema as they are, if anything can."""
+        if not self.counters:
+            return None
         (c, *others) = self.counters
         if others or c.waits or c.columns or any(s.local or s.key is not None for s in self.specs):
             return None

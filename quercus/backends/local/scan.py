@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 
 from quercus.backends.base import Limits
 from quercus.backends.local.dialect import is_files
@@ -46,7 +47,33 @@ def scan(plan: Plan, events: object, limits: Limits, progress: Progress | None =
 
 
 def run_pieces(plan: Plan, events: object, limits: Limits, progress: Progress | None = None) -> Matches:
-    """All matches, as a run over the whole gives them."""
+    """All matches, as a run over the whole gives them; of totals over all of them, only these."""
+    how = plan.tree.aggregation
+    if how is None or how.strategy != "running" or how.listed_live or plan.query.group_by or not is_files(events):
+        return _listed(plan, events, limits, progress)
+    totals = [found.to_arrow() for found in scan(plan, events, limits, progress) if len(found)]
+    return Matches.of_stream(plan.schema, plan.query, Behind(plan, events, limits), totals[-1])
+
+
+@frozen(eq=False)
+class Behind:
+    """The matches behind the totals of files, listed when they are asked for."""
+
+    plan: Plan
+    events: object
+    limits: Limits
+
+    def __len__(self) -> int:
+        return len(self.answer())
+
+    def answer(self) -> Answer:
+        return _listed(self.plan, self.events, self.limits, None).answer
+
+    def numbered(self) -> tuple[Bound, ...]:
+        return _listed(self.plan, self.events, self.limits, None).bound
+
+
+def _listed(plan: Plan, events: object, limits: Limits, progress: Progress | None) -> Matches:
     answers: list[Answer] = []
     left = limits.max_matches
     for found in scan(plan, events, limits, progress):

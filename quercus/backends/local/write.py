@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -58,7 +59,7 @@ class Writer:
                 _write_json(table, self._sink)
             else:
                 self._sink.write_table(table)
-        except OSError as e:
+        except (OSError, pa.ArrowException) as e:
             raise DataError(f"'{self.path}' cannot be written: {e}") from e
 
     def _open(self, schema: pa.Schema) -> Any:
@@ -84,6 +85,8 @@ class Writer:
             else:
                 self._part.unlink(missing_ok=True)
         except OSError as e:
+            with suppress(OSError):
+                self._part.unlink(missing_ok=True)
             raise DataError(f"'{self.path}' cannot be written: {e}") from e
 
 
