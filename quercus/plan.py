@@ -33,7 +33,7 @@ class Alternative:
     """A shape that the planner considered for the root operator, with its cost."""
 
     shape: str
-    cost: float
+    cost: float = field(converter=tree.finite)
     chosen: bool
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quercus.testing import Actual, Case, CaseError, Options, compare, compare_rows, read, update
+from quercus.testing import Actual, Case, CaseError, Options, compare, compare_rows, read, run_case, update
 
 EXAMPLE = """\
 # a comment
@@ -343,3 +343,37 @@ def test_update_at_the_end_of_a_file_without_a_last_newline(tmp_path: Path) -> N
 def test_update_of_an_unknown_case(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="no case is named 'z'"):
         update(write(tmp_path, EXAMPLE), {"z": []})
+
+
+CASE = "case: x\nquery: PATTERN SEQ(A a, B+ b) WITHIN 9\nevents: a1 b2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("must not match: b=b2", "'b' is a set of events: write b={...}"),
+        ("must not match: a={a1}", "'a' is one event: write a=... without braces"),
+        ('hierarchy: {"X": 5}\nmatch: a=a1 b={b2}', "DataError: hierarchy"),
+    ],
+)
+def test_what_would_pass_or_end_for_nothing(tmp_path: Path, line: str, said: str) -> None:
+    (case,) = read(write(tmp_path, f"{CASE}{line}\n"))
+    assert said in "\n".join(run_case(case))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{CASE}attributes: v=int64 v=string\nmatch: a=a1 b={{b2}}\n", "'v' stands twice"),
+        (CASE.replace("a1", "a" + "1" * 5000) + "matches: none\n", "is no number of 64 bits"),
+        (f"{CASE}live: a1 b2 @{'9' * 5000} end\n", "is no number of 64 bits"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(CaseError, match=said):
+        read(write(tmp_path, text))
+
+
+def test_a_mark_at_the_beginning_is_no_text(tmp_path: Path) -> None:
+    (case,) = read(write(tmp_path, f"\ufeff{CASE}match: a=a1 b={{b2}}\ndelay: ²\nlive: a1 b2 end:a1+b2\n"))
+    assert "max_delay='²'" in "\n".join(run_case(case))

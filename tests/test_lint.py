@@ -127,3 +127,33 @@ def test_a_query_that_matches_has_no_error(first: int) -> None:
         errors, matched = errors + bool(bad), matched + bool(matches)
     assert errors > 5
     assert matched > 5
+
+
+@pytest.mark.parametrize("body", ["OR(SEQ(B b, b.x > 7), C c)", "OR(Bee b, C c)"])
+def test_a_branch_of_a_negation_is_not_all_of_it(body: str) -> None:
+    plan = qc.compile(f"PATTERN SEQ(A a, !{body}, D d) WITHIN 1 h", SCHEMA)
+    assert len(plan.run(EVENTS)) == 0
+    (said,) = (f.message for f in plan.check(EVENTS) if f.code == "L501")
+    assert said.endswith("this branch of the negation never happens")
+
+
+def test_keys_that_keep_events_apart() -> None:
+    given = [{"ts": 0, "type": "A", "id": 1}, {"ts": 1, "type": "B", "id": 2}]
+    (said,) = (
+        f
+        for f in qc.compile("PATTERN SEQ(A a, B b) PARTITION BY id WITHIN 9 s", SCHEMA).check(given)
+        if f.code == "L402"
+    )
+    assert said.message.endswith("WITHIN 9 s with one id")
+    assert said.hint is not None
+    assert "different ones" in said.hint
+
+
+def test_totals_of_what_is_always_null() -> None:
+    assert ("L201", "warning") in found("SEQ(A a, C c) WITHIN 1 min AGG SUM(c.x) AS s")
+    assert ("L201", "warning") in found("SEQ(A a, C c) WITHIN 1 min AGG COUNT(*) AS n GROUPBY c.x")
+
+
+def test_inner_windows_beside_inner_ones() -> None:
+    assert ("L401", "warning") in found("SEQ(A a, SEQ(B b, SEQ(C c, D d) WITHIN 30 s) WITHIN 20 s) WITHIN 1 h")
+    assert ("L401", "note") in found("SEQ(A a, SEQ(B b, C c) WITHIN 100 EVENTS) WITHIN 1 min")

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
 from attrs import evolve, frozen
 
@@ -711,3 +712,10 @@ def test_the_cheapest_tree_is_the_cheapest_of_all() -> None:
             near = shapes.below(op, 5, join, floor, least * (1 + 1e-9))
             assert near is not None
             assert shapes.cost(near, join) == pytest.approx(least)
+
+
+def test_a_plan_that_costs_more_than_any_number_can_be_written() -> None:
+    many = ", ".join(f"A a{i}" for i in range(99))
+    events = pa.table({"ts": list(range(3000)), "type": ["A"] * 3000})
+    plan = qc.compile(f"PATTERN AND({many}) WITHIN 3000", qc.Schema({}), stats=qc.Stats.collect(events))
+    assert qc.Plan.from_json(plan.to_json()).tree == plan.tree

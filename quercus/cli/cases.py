@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from quercus.cli import exits
-from quercus.cli.terminal import counted
+from quercus.cli.terminal import counted, plain
 from quercus.errors import DataError
 from quercus.testing import Case, CaseError, read, run_case
 
@@ -58,7 +58,7 @@ def _files(paths: list[str]) -> list[Path]:
     found: list[Path] = []
     for given in map(Path, paths):
         if given.is_dir():
-            found += sorted(given.rglob("*.case"))
+            found += sorted(path for path in given.rglob("*.case") if path.is_file())
         elif given.exists():
             found.append(given)
         else:
@@ -80,7 +80,7 @@ def _result(case: Case, differences: list[str]) -> dict[str, Any]:
 
 def _tell(result: dict[str, Any], *, verbose: bool) -> None:
     if verbose:
-        print(f"{'passed' if result['passed'] else 'FAILED'}  {result['file']}: {result['name']}")
+        print(plain(f"{'passed' if result['passed'] else 'FAILED'}  {result['file']}: {result['name']}"))
     else:
         sys.stdout.write("." if result["passed"] else "F")
         sys.stdout.flush()
@@ -90,9 +90,9 @@ def _summary(results: list[dict[str, Any]], failed: list[dict[str, Any]], broken
     if results:
         print()
     for r in failed:
-        print(f"\n{r['file']}:{r['line']}: {r['name']}")
-        print("\n".join(r["differences"]))
+        print(plain(f"\n{r['file']}:{r['line']}: {r['name']}"))
+        print(plain("\n".join(r["differences"])))
     for text in broken:
-        print(f"\n{text}")
+        print(plain(f"\n{text}"))
     unread = f", {counted(len(broken), 'file')} unreadable" if broken else ""
     print(f"\n{len(results) - len(failed)} passed, {len(failed)} failed{unread} in {seconds:.1f} s")

@@ -16,7 +16,7 @@ from quercus.cli.compiled import add_quiet, asked
 from quercus.cli.events import add_events
 from quercus.cli.queries import add_query
 from quercus.cli.schemas import add_schema
-from quercus.cli.terminal import counted
+from quercus.cli.terminal import counted, plain
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([f.to_dict() for f in found], indent=2))
     else:
         for f in found:
-            print(f, end="\n\n")
+            print(plain(str(f)), end="\n\n")
         kinds = [counted(n, kind) for kind in ("error", "warning", "note") if (n := _count(found, kind))]
         print(", ".join(kinds) or "nothing found")
     bad = [f for f in found if args.strict or f.severity != "note"]

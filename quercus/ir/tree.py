@@ -11,13 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, assert_never
 
-from attrs import frozen
+from attrs import field, frozen
 
 from quercus.ir.expr import Column, Expr
 from quercus.ir.pattern import Aggregate, KeyClass, Output, Window
 
 Shape = Literal["left", "right", "bushy", "inner", "stack", "mixed"]
 Strategy = Literal["iterative", "aggressive", "passive", "balanced", "index", "rewrite"]
+_MOST = 1e300  # of an estimate
+
+
+def finite(value: float) -> float:
+    """What is larger than all numbers as a large one: plans are written as JSON, which has no infinity."""
+    return value if value < _MOST else _MOST
 
 
 @frozen
@@ -27,8 +33,8 @@ class Estimate:
     Of a negation: the part of composites that it lets through.
     """
 
-    rows: float = 0.0
-    cost: float = 0.0
+    rows: float = field(default=0.0, converter=finite)
+    cost: float = field(default=0.0, converter=finite)
 
 
 @frozen

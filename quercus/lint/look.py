@@ -77,6 +77,12 @@ class Look:
         return p.can_be_absent(self.query.pattern)
 
     @cached_property
+    def branched(self) -> frozenset[str]:
+        """Variables in a branch of an OR: something else may happen in their stead."""
+        ors = [e for e in p.walk(self.query.pattern) if isinstance(e, p.Or)]
+        return frozenset(v for e in ors for v in p.all_variables(e))
+
+    @cached_property
     def conditions(self) -> list[Condition]:
         """All conjuncts without group functions."""
         found = [Condition(c, False, bool(x.variables(c) & self.absent)) for c in self.query.where]
@@ -118,9 +124,10 @@ class Look:
 
     # ---- questions
 
-    def holds(self, pattern: p.Pattern, *where: x.Expr) -> bool | None:
+    def holds(self, pattern: p.Pattern, *where: x.Expr, keyed: bool = True) -> bool | None:
         """Whether this pattern has a match under these conditions, in the window of the query; None: not known."""
         query = self.made(pattern, where)
+        query = query if keyed else evolve(query, partition_by=())
         try:
             found = run_plan(self._planned(query), self.table, Limits(max_matches=0, max_seconds=SECONDS))
         except LimitExceeded as e:

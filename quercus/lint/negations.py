@@ -22,7 +22,7 @@ def idle(look: Look) -> Iterator[Finding]:
     if not whole:  # or nothing is known
         return
     for n in outer:
-        without = _without(look.query.pattern, n)
+        without = _without(look.query.pattern, n, look.query.window)
         if without is None:
             continue
         more = look.total(evolve(look.query, pattern=without))
@@ -36,14 +36,16 @@ def _leaves(n: p.Not) -> Iterator[p.Leaf]:
         yield k.leaf if isinstance(k, p.Kleene) else k
 
 
-def _without(e: p.Pattern, gone: p.Not) -> p.Pattern | None:
-    """The pattern without a negation that no other one is around."""
+def _without(e: p.Pattern, gone: p.Not, window: p.Window, *, inner: bool = False) -> p.Pattern | None:
+    """The pattern without a negation that no other one is around. A set that is left alone stays a part of its own."""
     if isinstance(e, p.Seq | p.And) and any(c is gone for c in e.parts):
-        return evolve(e, parts=tuple(c for c in e.parts if c is not gone))
+        left = tuple(c for c in e.parts if c is not gone)
+        alone = inner and len(left) == 1 and isinstance(p.unwrapped(left[0]), p.Kleene)
+        return evolve(e, parts=left, window=e.window or (window if alone else None))
     if isinstance(e, p.Not):
         return None
     for i, c in enumerate(p.parts(e)):
-        inner = _without(c, gone)
-        if inner is not None:
-            return p.with_parts(e, (*p.parts(e)[:i], inner, *p.parts(e)[i + 1 :]))
+        found = _without(c, gone, window, inner=True)
+        if found is not None:
+            return p.with_parts(e, (*p.parts(e)[:i], found, *p.parts(e)[i + 1 :]))
     return None

@@ -27,6 +27,12 @@ def together(look: Look) -> Iterator[Finding]:
         severity = "warning" if {a, b} & look.absent else "error"
         message = f"{_words(look, a, b)} never stand together WITHIN {text.window(look.query.window)}"
         hint = "the window is too short, or they come in another order"
+        if look.query.partition_by and look.holds(pattern, keyed=False):
+            key = ", ".join(look.query.partition_by)
+            message, hint = (
+                f"{message} with one {key}",
+                f"they do with different ones: is '{key}' what they have in common?",
+            )
         yield look.finding("L402", severity, message, hint=hint, span=look.spans[b])  # type: ignore[arg-type]
     for c in look.conditions:
         variables = sorted(x.variables(c.test), key=list(look.leaves).index)

@@ -22,7 +22,8 @@ def unknown(look: Look) -> Iterator[Finding]:
         hint = nearest(leaf.type, look.counts) or _listed(look)
         span = look.spans[var]
         if var in look.negated:
-            message = f"no event is a '{leaf.type}': what is negated never happens"
+            what = "this branch of the negation" if var in look.branched else "what is negated"
+            message = f"no event is a '{leaf.type}': {what} never happens"
             yield look.finding("L501", "warning", message, hint=hint, span=span)
         else:
             message = f"no event is a '{leaf.type}'"
@@ -32,6 +33,6 @@ def unknown(look: Look) -> Iterator[Finding]:
 
 def _listed(look: Look) -> str:
     if not look.counts:
-        return "there are no events"
+        return "no event has a type" if len(look.table) else "there are no events"
     often = sorted(look.counts, key=lambda name: -look.counts[name])
     return "types: " + ", ".join(often[:8]) + (", ..." if len(often) > 8 else "")

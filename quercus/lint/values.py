@@ -15,7 +15,10 @@ def nulls(look: Look) -> Iterator[Finding]:
     """Attributes that no event of a variable's type has."""
     seen: set[tuple[str, str]] = set()
     outputs = [o.value for o in look.query.returns if not isinstance(o.value, str)]
-    for e in (*(c.test for c in look.conditions), *outputs):
+    totals = [
+        x.Column(a.var, a.attr, a.type) for a in look.query.aggregates if a.var is not None and a.attr is not None
+    ]
+    for e in (*(c.test for c in look.conditions), *outputs, *totals, *look.query.group_by):
         for n in x.walk(e):
             if not isinstance(n, x.Column) or n.attr in ("ts", "type") or (n.var, n.attr) in seen:
                 continue
@@ -60,7 +63,8 @@ def never(look: Look, c: Condition, among: str, leaf: p.Leaf | None = None) -> F
     """A condition that holds for none of those that it was tried on."""
     said = text.scalar(c.test)
     if c.negated:
-        message = f"{said} holds for none {among}: nothing can violate the negation"
+        what = "this branch of the negation never happens" if c.optional else "nothing can violate the negation"
+        message = f"{said} holds for none {among}: {what}"
         return look.finding("L501", "warning", message, span=c.test.span)
     hint = None if leaf is None else seen_values(look, c.test, leaf)
     severity = "warning" if c.optional else "error"
@@ -80,8 +84,9 @@ def seen_values(look: Look, test: x.Expr, leaf: p.Leaf) -> str | None:
     column = look.of(leaf.type).column(attr)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         ends = pc.min_max(column).as_py()
-        return None if ends["min"] is None else f"'{attr}' is {ends['min']} to {ends['max']} there"
-    values = [str(v) for v in pc.unique(column.cast(pa.string())).to_pylist()[:6] if v is not None]
+        known = ends["min"] is not None and ends["min"] == ends["min"]  # else all are null, or none is a number
+        return f"'{attr}' is {ends['min']} to {ends['max']} there" if known else None
+    values = [str(v)[:60] for v in pc.unique(column.cast(pa.string())).to_pylist()[:6] if v is not None]
     return (
         f"'{attr}' is {', '.join(map(repr, values[:5]))}{', ...' if len(values) > 5 else ''} there" if values else None
     )

@@ -21,11 +21,23 @@ def lengths(look: Look) -> Iterator[Finding]:
         length = f"{n:,} events" if outer.kind == "count" else text.window(whole)
         message = f"WITHIN {text.window(outer)} leaves nothing out: the whole stream is {length}"
         yield look.finding("L401", "note", message, span=outer.span)
-    for node in p.walk(look.query.pattern):
-        inner = None if isinstance(node, p.Leaf | p.Kleene | p.Not) else node.window
-        if inner is not None and inner.kind == outer.kind and inner.size >= outer.size:
-            message = f"WITHIN {text.window(inner)} is no shorter than that of the query: it leaves nothing out"
+    yield from _inside(look, look.query.pattern, outer, "the query")
+
+
+def _inside(look: Look, e: p.Pattern, outer: p.Window, whose: str) -> Iterator[Finding]:
+    """Windows of sub-patterns, each beside the one around it."""
+    inner = None if isinstance(e, p.Leaf | p.Kleene | p.Not) else e.window
+    if inner is not None:
+        said = f"WITHIN {text.window(inner)}"
+        if inner.kind == outer.kind and inner.size >= outer.size:
+            message = f"{said} is no shorter than that of {whose}: it leaves nothing out"
             yield look.finding("L401", "warning", message, span=inner.span)
+        elif inner.kind != outer.kind and _covers(look, inner):
+            yield look.finding("L401", "note", f"{said} leaves nothing out: the whole stream fits", span=inner.span)
+        if inner.kind == outer.kind and inner.size < outer.size:
+            outer, whose = inner, "what is around it"
+    for part in p.parts(e):
+        yield from _inside(look, part, outer, whose)
 
 
 def _covers(look: Look, window: p.Window) -> bool:

@@ -142,7 +142,7 @@ def read(path: Path | str) -> list[Case]:
 
 def lines_of(path: Path) -> list[str]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             return file.read().splitlines(keepends=True)
     except UnicodeDecodeError as e:
         raise CaseError(path, 1, f"the file is not UTF-8: {e.reason}") from None
@@ -250,7 +250,7 @@ def case_of(path: Path, entries: list[Entry]) -> Case:
 
 
 def _delay(text: str) -> str | int | None:
-    return int(text) if text.isdigit() else text or None
+    return int(text) if re.fullmatch(r"[0-9]{1,19}", text) else text or None
 
 
 def _hierarchy(path: Path, entry: Entry | None) -> Mapping[str, Any]:
@@ -271,8 +271,12 @@ def _hierarchy(path: Path, entry: Entry | None) -> Mapping[str, Any]:
 def _pairs(path: Path, entry: Entry) -> Iterator[tuple[str, str]]:
     """`a=b c=d`, with or without commas."""
     scan = Scanner(path, entry)
+    names: set[str] = set()
     while scan.blanks():
         name = unquote(scan.need(NAME, "a name")[0])
+        if name in names:
+            raise scan.fail(f"{name!r} stands twice")
+        names.add(name)
         scan.need(r"\s*=\s*", "'='")
         yield name, unquote(scan.need(NAME, "a name")[0])
         scan.take(r"\s*,")
@@ -311,7 +315,7 @@ def _event(scan: Scanner, types: Mapping[str, str]) -> tuple[str, Row]:
     else:
         letters, time = found["letters"], found["time"]
         kind = types.get(letters, letters[0].upper() + letters[1:])
-    event: Row = {"type": kind, "ts": int(time)}
+    event: Row = {"type": kind, "ts": scan.whole(time)}
     if scan.take(r"\{"):
         while not scan.take(r"\s*\}"):
             name = scan.need(r"\s*(\w+)\s*=", f"'attribute=value' or '}}' in the event {found[0]}")[1]

@@ -124,7 +124,7 @@ def steps_of(path: Path, entry: Entry, labels: Sequence[str]) -> tuple[Step, ...
             raise scan.fail("nothing comes after the end")
         start, row, clock = scan.at, None, None
         if moment := scan.take(r"@(-?\d+)"):
-            clock = int(moment[1])
+            clock = scan.whole(moment[1])
         elif not scan.take(r"end(?=[\s:]|$)"):
             row = label()
         word = scan.text[start : scan.at]

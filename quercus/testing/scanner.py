@@ -69,6 +69,12 @@ class Scanner:
     def rest(self) -> str:
         return repr(self.text[self.at :].split("\n")[0][:30]) if self.at < len(self.text) else "the end"
 
+    def whole(self, text: str) -> int:
+        """A number of 64 bits."""
+        if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
+            raise self.fail(f"{text[:30]} is no number of 64 bits")
+        return int(text)
+
     def value(self) -> Any:
         self.blanks()
         if self.take(r"\["):
@@ -80,7 +86,7 @@ class Scanner:
         if string := self.take(STRING):
             return unquote(string[0])
         if number := self.take(_NUMBER):
-            return float(number[0]) if re.search(r"[.eE]", number[0]) else int(number[0])
+            return float(number[0]) if re.search(r"[.eE]", number[0]) else self.whole(number[0])
         if word := self.take(_WORD):
             if word[0] in _WORDS:
                 return _WORDS[word[0]]

@@ -6,8 +6,9 @@ from attrs import evolve
 
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
+from quercus.why.changes import INCLUSIVE
 from quercus.why.data import Count
-from quercus.why.readings import part_at
+from quercus.why.readings import part_at, positive
 from quercus.why.requirements import Requirement, window_of, with_condition, with_count, with_window
 from quercus.why.space import LISTED, Candidate, Space
 
@@ -56,20 +57,21 @@ def _closer(space: Space, r: Requirement, found: list[Candidate]) -> list[Candid
         return found
     sign: x.ArithmeticOp = "-" if c.op in (">", ">=") else "+"
     kind: x.Type = "int64" if c.left.type == c.right.type == "int64" else "float64"
-    least = 0.0
+    least, first = 0.0, found
     for _ in range(STEPS):
         best = min((m.found[0].gap for m in found), default=0.0)
         tried = (least + best) / 2 if kind == "float64" else int((least + best) // 2)
         if not found or tried <= least or space.engine.late:
             break
         right = x.Arithmetic(sign, c.right, x.Const(tried, kind), kind)
-        shown = space.engine.some(with_condition(space.pinned, r, evolve(c, right=right)), LISTED)
+        loose = evolve(c, op=INCLUSIVE.get(c.op, c.op), right=right)  # true up to that gap
+        shown = space.engine.some(with_condition(space.pinned, r, loose), LISTED)
         nearer = space.misses(shown.rows, (r,))
         found = nearer or found
         if nearer and shown.whole:
             break
         least = least if nearer else float(tried)
-    return found
+    return list({tuple(sorted(m.bound.items())): m for m in (*first, *found)}.values())
 
 
 def _window(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
@@ -77,7 +79,9 @@ def _window(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
     window = window_of(space.q, r)
     size, longest = window.size, space.engine.extent(window)
     count = space.engine.count(with_window(space.pinned, r, None))
-    if size >= longest or not _more(space, count, space.base, 1, True).some:
+    # In a longer window there may be more of what is negated.
+    reaching = any(isinstance(e, p.Not) for _, e in positive(space.q.pattern))
+    if size >= longest or (not reaching and not _more(space, count, space.base, 1, True).some):
         return Count(0), []
     low = size
     found: list[Candidate] = []
@@ -86,7 +90,8 @@ def _window(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
         size = min(size * 2, longest)
         shown = space.engine.some(with_window(space.pinned, r, size), LISTED)
         found, whole = space.misses(shown.rows, (r,)), shown.whole
-        if len(found) >= max(space.limit, 1) or not whole or size >= longest or space.engine.late:
+        enough = 1 if reaching else max(space.limit, 1)
+        if len(found) >= enough or not whole or size >= longest or space.engine.late:
             break
         low = low if found else size
     for _ in range(STEPS):
@@ -98,6 +103,8 @@ def _window(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
         found = less or found
         whole = shown.whole and bool(less)
         low = low if less else size
+    if reaching:
+        return Count(len(found), not found), found
     return _more(space, count, space.base, len(found), whole), found
 
 

@@ -155,4 +155,5 @@ def _larger(engine: Engine, places: Places, q: p.Query, bound: Binding) -> list[
 
 def _candidates(q: p.Query) -> p.Query:
     """The query without what is tested on whole sets only."""
-    return evolve(q, pattern=without_negations(q.pattern), where=tuple(c for c in q.where if not x.has_group_call(c)))
+    where = tuple(c for c in q.where if not x.has_group_call(c))
+    return evolve(q, pattern=without_negations(q.pattern, q.window), where=where)

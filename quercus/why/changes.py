@@ -10,7 +10,7 @@ from attrs import evolve
 from quercus.ir import expr as x
 from quercus.why.columns import Choice, masks
 
-_INCLUSIVE: dict[str, x.CompareOp] = {">": ">=", "<": "<="}
+INCLUSIVE: dict[str, x.CompareOp] = {">": ">=", "<": "<="}
 
 
 def loosened(c: x.Expr, choice: Choice, i: int) -> x.Expr | None:
@@ -33,25 +33,36 @@ def _tries(c: x.Expr, choice: Choice, i: int) -> Iterator[x.Expr]:
     match c:
         case x.InSet(negated=False):
             found = choice.value(c.value, i)
-            if isinstance(found, int | float | str):
+            if isinstance(found, int | float | str) and _can_be_written(found):
                 yield evolve(c, items=(*c.items, x.Const(found, c.value.type)))
+        case x.Logic(op="and", items=items):
+            holds = [bool(masks(choice.values(e))[0][i]) for e in items]
+            yield evolve(
+                c, items=tuple(e if h else loosened(e, choice, i) or e for e, h in zip(items, holds, strict=True))
+            )
         case x.Compare(op="=", left=left, right=x.Const()) if left.type == "string":
-            yield evolve(c, right=x.Const(choice.value(left, i), "string"))
+            if _can_be_written(choice.value(left, i)):
+                yield evolve(c, right=x.Const(choice.value(left, i), "string"))
         case x.Compare(left=left, right=x.Const(type="timestamp")) if c.op != "<>":
-            yield evolve(c, op=_INCLUSIVE.get(c.op, c.op), right=x.Const(choice.value(left, i), "timestamp"))
+            yield evolve(c, op=INCLUSIVE.get(c.op, c.op), right=x.Const(choice.value(left, i), "timestamp"))
         case x.Compare(op="=", right=right) if not isinstance(right, x.Const):
             return  # of keys, to be equal but for a number would mean nothing
         case x.Compare(op="=" | "<" | "<=" | ">" | ">="):
             gap = choice.off(c, i)
-            if gap is not None and "timestamp" not in (c.left.type, c.right.type):
+            if gap is not None and math.isfinite(gap) and "timestamp" not in (c.left.type, c.right.type):
                 yield from _numbers(c, choice, i, gap)
+
+
+def _can_be_written(value: object) -> bool:
+    """Whether the language has a constant for it."""
+    return "\n" not in value and "\r" not in value if isinstance(value, str) else math.isfinite(value)  # type: ignore[arg-type]
 
 
 def _numbers(c: x.Compare, choice: Choice, i: int, gap: int | float) -> Iterator[x.Expr]:
     """Another constant, where there is one; else something added to the right side."""
     numbers = [n for n in x.walk(c) if isinstance(n, x.Const) and n.type in ("int64", "float64")]
     whole = all(n.type == "int64" for n in x.walk(c) if n.type in ("int64", "float64"))
-    ops: list[x.CompareOp] = [_INCLUSIVE[c.op], c.op] if c.op in _INCLUSIVE and not whole else [c.op]
+    ops: list[x.CompareOp] = [INCLUSIVE[c.op], c.op] if c.op in INCLUSIVE and not whole else [c.op]
     if len(numbers) == 1:
         (old,) = numbers
         exact = _solved(c, choice, i, old, gap)
@@ -79,6 +90,8 @@ def _solved(c: x.Compare, choice: Choice, i: int, old: x.Const, gap: int | float
     slope = one - gap
     if not slope or not math.isclose(two - one, slope, rel_tol=1e-6):
         return None
+    if isinstance(gap, int) and isinstance(slope, int) and isinstance(old.value, int) and gap % slope == 0:
+        return old.value - gap // slope
     found = old.value - gap / slope
     return int(found) if isinstance(old.value, int) and float(found).is_integer() and abs(found) < 2**53 else found
 

@@ -100,7 +100,35 @@ class Engine:
         if plan is None:
             return Some([], False)
         found, cut = self._find(plan, most)
+        if cut == ["max_matches"] and not (found and len(found[0])):  # they were counted before any was listed
+            found = self._narrowed(q, most, schema)
         return Some(row_numbers(tuple(found)), not cut)
+
+    def _narrowed(self, q: p.Query, most: int, schema: Schema | None) -> list[Any]:
+        """Some matches of more than can be listed: those of the first events that bind one variable, then the next."""
+        for leaf in p.leaves(q.pattern):
+            if not isinstance(leaf, p.Leaf):
+                continue
+            few, many = -1, len(self.stream)
+            found: list[Any] = []
+            while many - few > 1:
+                middle = (few + many) // 2
+                plan = self._plan(evolve(self._up_to(q, leaf, middle), returns=(), aggregates=(), group_by=()), schema)
+                if plan is None:
+                    return found
+                less, cut = self._find(plan, most)
+                if cut:
+                    many = middle
+                else:
+                    few, found = middle, less
+            if found and len(found[0]):
+                return found
+            q = self._up_to(q, leaf, many)
+        return []
+
+    def _up_to(self, q: p.Query, leaf: p.Leaf, row: int) -> p.Query:
+        last = x.Compare("<=", x.Column(leaf.var, self.row, "int64"), x.Const(row, "int64"))
+        return evolve(q, where=(*q.where, last))
 
     def pinned(self, q: p.Query, rows: Rows) -> p.Query:
         """The query, of which each given variable is bound to the given events, if they are there."""

@@ -103,7 +103,7 @@ def _stages(engine: Engine, q: p.Query) -> Iterator[tuple[tuple[str, ...], str, 
     seen: frozenset[str] = frozenset()
     done: list[x.Expr] = []
     for k in range(1, len(leaves) + 1):
-        begun = beginning(q.pattern, k)
+        begun = beginning(q, k)
         if begun is None or p.can_be_empty(begun):
             continue
         variables = tuple(dict.fromkeys(leaf.var for leaf in leaves[:k]))
@@ -120,7 +120,7 @@ def _stages(engine: Engine, q: p.Query) -> Iterator[tuple[tuple[str, ...], str, 
         done += here
         seen = known
     variables = tuple(dict.fromkeys(leaf.var for leaf in leaves))
-    bare = evolve(q, pattern=beginning(q.pattern, len(leaves)) or q.pattern, where=tuple(tests))
+    bare = evolve(q, pattern=beginning(q, len(leaves)) or q.pattern, where=tuple(tests))
     for i, c in enumerate(groups):
         yield variables, engine.said(c), evolve(bare, where=(*tests, *groups[: i + 1]))
     negations = [(path, e) for path, e in positive(q.pattern) if isinstance(e, p.Not)]

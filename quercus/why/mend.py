@@ -57,7 +57,8 @@ def _changed(
         case "condition" | "group" if smallest:
             c = q.where[r.number]
             each = element_of(c, q)
-            if all(v in bound for v in x.variables(c)) and (each is None or bound[each]):
+            tied = isinstance(c, x.Same)  # of keys there is nothing to loosen
+            if not tied and all(v in bound for v in x.variables(c)) and (each is None or bound[each]):
                 i = bound[each].index(found.row) if each is not None and found.row >= 0 else 0
                 new = loosened(c, choice_of(space.places, c, bound, each), i)
                 if new is not None:

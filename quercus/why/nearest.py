@@ -38,7 +38,8 @@ def nearest(space: Space, candidates: list[list[Candidate]]) -> list[tuple[float
     if not misses:
         for dropped in _fewest(space):
             found = space.misses(space.some_without(dropped).rows[:FEW], dropped)
-            misses += _misses(space, [sorted(found, key=lambda c: c.far)])
+            more = _misses(space, [sorted(found, key=lambda c: c.far)])
+            misses += [m for m in more if all(m[1].rows != other.rows for _, other in misses)]
             if len(misses) >= space.limit:
                 break
     return misses

@@ -98,13 +98,20 @@ def _clean(e: p.Pattern, gone: frozenset[str]) -> p.Pattern:
             return e
 
 
-def beginning(e: p.Pattern, count: int) -> p.Pattern | None:
+def apart(e: p.Pattern, window: p.Window) -> p.Pattern:
+    """A part of a pattern that may have one component left: a set, which would count as one of what is around it."""
+    if isinstance(e, p.Seq | p.And) and e.window is None and len(e.parts) == 1:
+        return evolve(e, window=window) if isinstance(p.unwrapped(e.parts[0]), p.Kleene) else e
+    return e
+
+
+def beginning(q: p.Query, count: int) -> p.Pattern | None:
     """The pattern of the first `count` positive leaves, without negations; None: of nothing."""
-    found, _ = _first(e, count)
+    found, _ = _first(q.pattern, count, q.window)
     return found
 
 
-def _first(e: p.Pattern, left: int) -> tuple[p.Pattern | None, int]:
+def _first(e: p.Pattern, left: int, window: p.Window) -> tuple[p.Pattern | None, int]:
     match e:
         case p.Leaf() | p.Kleene():
             return (e, left - 1) if left else (None, 0)
@@ -113,13 +120,13 @@ def _first(e: p.Pattern, left: int) -> tuple[p.Pattern | None, int]:
         case p.Seq() | p.And():
             parts: list[p.Pattern] = []
             for c in e.parts:
-                part, left = _first(c, left)
+                part, left = _first(c, left, window)
                 if part is not None:
-                    parts.append(part)
+                    parts.append(part if part == c else apart(part, window))
             return (evolve(e, parts=tuple(parts)) if parts else None), left
         case p.Or():
             (b,) = e.branches
-            part, left = _first(b.body, left)
+            part, left = _first(b.body, left, window)
             return (None if part is None else evolve(e, branches=(evolve(b, body=part),))), left
         case _:
             assert_never(e)

@@ -12,7 +12,7 @@ from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import text
 from quercus.schema import Schema
-from quercus.why.readings import part_at, positive, replaced
+from quercus.why.readings import apart, part_at, positive, replaced
 
 Kind = Literal["condition", "group", "order", "window", "count", "negation", "key", "ties", "type"]
 
@@ -77,11 +77,14 @@ def negation_text(e: p.Not) -> str:
     return text.pattern(without_conditions(e))
 
 
-def without_negations(e: p.Pattern) -> p.Pattern:
-    """A pattern without what it negates."""
+def without_negations(e: p.Pattern, window: p.Window | None = None) -> p.Pattern:
+    """A pattern without what it negates; with the window of the query, sets stay in the parts that they stand in."""
     if isinstance(e, p.Seq | p.And):
         e = evolve(e, parts=tuple(c for c in e.parts if not isinstance(c, p.Not)))
-    return e if isinstance(e, p.Not) else p.with_parts(e, tuple(without_negations(c) for c in p.parts(e)))
+    if isinstance(e, p.Not):
+        return e
+    parts = ((c, without_negations(c, window)) for c in p.parts(e))
+    return p.with_parts(e, tuple(new if new == c or window is None else apart(new, window) for c, new in parts))
 
 
 def without_all(q: p.Query, schema: Schema, dropped: Iterable[Requirement]) -> tuple[p.Query, Schema]:
@@ -105,7 +108,10 @@ def without(q: p.Query, schema: Schema, r: Requirement) -> tuple[p.Query, Schema
         case "ties":
             return q, Schema.from_dict({**schema.to_dict(), "ties": "arrival"})
         case "negation":
-            return evolve(q, pattern=replaced(q.pattern, r.path, None)), schema
+            pattern = replaced(q.pattern, r.path, None)
+            if around := r.path[:-1]:
+                pattern = replaced(pattern, around, apart(part_at(pattern, around), q.window))
+            return evolve(q, pattern=pattern), schema
         case "count":
             return with_count(q, r, 1), schema
         case "order":

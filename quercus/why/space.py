@@ -10,7 +10,7 @@ from quercus.ir import pattern as p
 from quercus.why.check import Found, failure
 from quercus.why.data import Count
 from quercus.why.engine import Engine, Match, Rows, Some
-from quercus.why.negations import violated
+from quercus.why.negations import verdict, violated
 from quercus.why.places import Binding, Places, binding_of
 from quercus.why.requirements import Requirement, requirements, without_all
 from quercus.why.typos import missing_types
@@ -68,7 +68,8 @@ class Space:
         found = []
         for match in self._new(rows):
             bound = binding_of(match)
-            fails = [(r, f) for r in dropped if (f := self._how(r, bound)) is not None]
+            kept = {r for r in dropped if r.kind == "negation" and len(dropped) > 1 and self._keeps_to(r, bound)}
+            fails = [(r, f) for r in dropped if r not in kept and (f := self._how(r, bound)) is not None]
             if fails:
                 found.append(Candidate(bound, tuple(r for r, _ in fails), tuple(f for _, f in fails)))
         return found
@@ -81,6 +82,10 @@ class Space:
 
     def example(self, c: Candidate) -> str:
         return f"{listed(self.places.events(c.bound))}: {self.said(c.dropped[0], c.found[0], c.bound)}"
+
+    def _keeps_to(self, r: Requirement, bound: Binding) -> bool:
+        """Whether a match of a variant without several requirements is none for another reason than this negation."""
+        return verdict(self.engine, self.places, self.q, r, bound) is True
 
     def _how(self, r: Requirement, bound: Binding) -> Found | None:
         """A match that is only there without a negation violates it."""

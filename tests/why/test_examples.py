@@ -246,3 +246,60 @@ def test_a_limit_of_time_is_told() -> None:
     found = why("SEQ(A a, B b) WITHIN 3", "A 0, B 10", limits=qc.Limits(max_seconds=1e-9))
     assert str(found.matches) == "not counted"
     assert found.notes == ("stopped after 1e-09 s: what is missing was not counted",)
+
+
+def test_more_than_are_listed_are_narrowed_down() -> None:
+    given = [{"ts": 60 * (i // 3) + i % 3, "type": "ABC"[i % 3]} for i in range(6000)]
+    found = qc.compile("PATTERN SEQ(A a, B b, C c) WITHIN 1 s", SCHEMA).why(given)
+    assert [m.failures[0].change for m in found.misses] == ["WITHIN 2 s"] * 3
+    counted = [{"ts": i, "type": "A", "n": i} for i in range(501)]
+    nearest = qc.compile("PATTERN A a WHERE a.n > 5000 WITHIN 1", SCHEMA).why(counted).misses[0]
+    assert (nearest.rows, nearest.failures[0].change) == ({"a": 500}, "a.n > 499")
+    several = [{"ts": i, "type": "ABC"[i % 3], "n": i} for i in range(1500)]
+    found = qc.compile("PATTERN SEQ(A a, B b, C c) WHERE a.n > 5000 WITHIN 20", SCHEMA).why(several)
+    assert found.misses[0].failures[0].change == "a.n > 1496"
+
+
+def test_keys_of_an_empty_set() -> None:
+    found = why("SEQ(A+ a, C* c, B+ b, [id]) WITHIN 9", "A 1 id=1, B 2 id=2")
+    assert found.misses[0].failures[0].kind == "condition"
+
+
+def test_a_negation_beside_a_set_of_its_own_part() -> None:
+    found = why("AND(SEQ(B+ a, !A c), D d) WHERE count(a) = 1 WITHIN 8", "B 2, D 3, B 6")
+    assert [o.what for o in found.obstacles] == ["count(a) = 1"]
+    asked = why("AND(SEQ(B+ a, !A c), D d) WITHIN 8", "B 2, D 3, B 6", rows={"a": [2], "d": 1}).asked
+    assert asked is not None
+    assert [f.kind for f in asked.failures] == ["larger set"]
+
+
+def test_a_window_beside_what_is_negated_after_it() -> None:
+    found = why("SEQ(A a, B b, !C c) WITHIN 5 s", "A 10, B 16, C 30")
+    assert [(o.kind, o.stopped.n) for o in found.obstacles] == [("window", 1)]
+    assert [[f.change for f in m.failures] for m in found.misses] == [["WITHIN 6 s"]]
+    found = why("SEQ(A a, B b, !C c, [id]) WITHIN 5 s", "A 1 id=1, B 2 id=1, C 8 id=1, A 10 id=2, B 16 id=2")
+    assert len({str(m.rows) for m in found.misses}) == len(found.misses)
+
+
+@pytest.mark.parametrize(
+    ("condition", "change"),
+    [
+        ("a.n BETWEEN 10 AND 20", "((a.n >= 7) and (a.n <= 20))"),
+        ("a.n >= 1700000000000001001", None),
+        ("a.s = 'q'", None),
+        ("a.s in ('q', 'r')", None),
+        ("a.price in (1, 2)", None),
+    ],
+)
+def test_changes_can_be_written_down(condition: str, change: str | None) -> None:
+    given = [{"ts": 1, "type": "A", "n": 7, "s": "x\ny", "price": float("inf")}]
+    miss = qc.compile(f"PATTERN A a WHERE {condition} WITHIN 9", SCHEMA).why(given).misses[0]
+    assert len(qc.compile(miss.query, SCHEMA).run(given)) == 1
+    if change is not None:
+        assert miss.failures[0].change == change
+
+
+def test_whole_numbers_are_changed_exactly() -> None:
+    given = [{"ts": 1, "type": "A", "n": 1700000000000000001}]
+    found = qc.compile("PATTERN A a WHERE a.n >= 1700000000000001001 WITHIN 1", SCHEMA).why(given)
+    assert found.misses[0].failures[0].change == "a.n >= 1700000000000000001"
