@@ -128,7 +128,7 @@ class Follow:
             raise exits.UsageError(f"--follow cannot look into '{self.path}' while it grows: unpack it")
         self.tail = Tail(self.path, self.saved.get("offset", 0))
         header: list[str] | None = self.saved.get("columns")
-        begun = 0
+        begun, read = 0, False
         for lines in self.tail:
             if lines is None:
                 yield None
@@ -137,13 +137,18 @@ class Follow:
                 begun, header = self.tail.begun, None
             kind = kind or sniffed(lines[:64])
             files = described(self.args, ["-"], kind)
-            if kind != "jsonl" and files.columns is None and header is None:
-                first, _, lines = lines.lstrip(b"\r\n").partition(b"\n")
+            again = self.path == "-" and not read  # what goes on may begin with its header once more
+            read = True
+            if kind != "jsonl" and files.columns is None and (header is None or again):
+                first, _, rest = lines.lstrip(b"\r\n").partition(b"\n")
                 if not first:
                     continue
                 text = first.decode("utf-8", "replace").lstrip("\ufeff").strip("\r")
                 [names] = csv.reader([text], delimiter=files.separator(kind))
-                header = self.saved["columns"] = [name.strip() for name in names]
+                names = [name.strip() for name in names]
+                if header is None or names == header:
+                    header, lines = names, rest
+                    self.saved["columns"] = header
             columns = list(files.columns) if files.columns is not None else header
             if not lines.strip():
                 continue

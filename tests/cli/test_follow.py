@@ -159,6 +159,14 @@ def test_a_snapshot_goes_on(following: type[Following], tmp_path: Path) -> None:
     assert (code, b"no snapshot" in err) == (exits.DATA, True)
 
 
+@pytest.mark.parametrize("again", ["", HEADER])
+def test_standard_input_goes_on_from_a_snapshot(again: str, tmp_path: Path) -> None:
+    args = ("run", QUERY, "-", "--follow", "--snapshot", str(tmp_path / "state"))
+    assert quercus(*args, given=f"{HEADER}1,Wash,7\n".encode()).returncode == exits.OK
+    done = quercus(*args, given=f"{again}2,Operate,7\n".encode())
+    assert json.loads(done.stdout)["o"] == {"ts": 2, "type": "Operate", "id": 7}
+
+
 def test_late_events() -> None:
     given = (HEADER + "5,Wash,7\n1,Wash,7\n").encode()
     done = quercus("run", QUERY, "-", "--follow", given=given)
