@@ -79,8 +79,7 @@ def _window(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
     window = window_of(space.q, r)
     size, longest = window.size, space.engine.extent(window)
     count = space.engine.count(with_window(space.pinned, r, None))
-    # In a longer window there may be more of what is negated.
-    reaching = any(isinstance(e, p.Not) for _, e in positive(space.q.pattern))
+    reaching = any(_reaches_out(e) for _, e in positive(space.q.pattern))
     if size >= longest or (not reaching and not _more(space, count, space.base, 1, True).some):
         return Count(0), []
     low = size
@@ -106,6 +105,13 @@ def _window(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
     if reaching:
         return Count(len(found), not found), found
     return _more(space, count, space.base, len(found), whole), found
+
+
+def _reaches_out(e: p.Pattern) -> bool:
+    """Whether a negation lies between an event and the border of the window, so that a longer one may hold more."""
+    if isinstance(e, p.And):
+        return any(isinstance(c, p.Not) for c in e.parts)
+    return isinstance(e, p.Seq) and (isinstance(e.parts[0], p.Not) or isinstance(e.parts[-1], p.Not))
 
 
 def _fewer(space: Space, r: Requirement) -> tuple[Count, list[Candidate]]:
