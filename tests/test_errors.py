@@ -302,3 +302,44 @@ def test_what_a_schema_knows() -> None:
     assert schema.accepts("X") == ("X", "A", "B")
     e = refused("PATTERN SEQ(X a, A b, a.x = 1) WITHIN 5", schema)
     assert (e.code, e.column) == ("E104", 25)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_matches": -1},
+        {"max_matches": "5"},
+        {"max_seconds": "x"},
+        {"max_seconds": -1.0},
+        {"max_seconds": float("nan")},
+        {"max_state_bytes": 1.5},
+        {"max_matches": None},
+    ],
+)
+def test_limits_are_numbers(given: dict[str, Any]) -> None:
+    with pytest.raises(qc.DataError, match="from 0 up"):
+        qc.Limits(**given)
+
+
+@pytest.mark.parametrize(
+    "test", ["not same(a.n, b.n)", "same(a.n, b.n) or a.n = 7", "same(a.n, b.n) = true", "same(a.n, b.n) is null"]
+)
+def test_same_inside_a_larger_condition(test: str) -> None:
+    schema = qc.Schema({"n": "int64"})
+    events = {"ts": [1, 2, 3, 4], "type": list("ABBB"), "n": [1, 1, 2, None]}
+    spelled = test.replace("same(a.n, b.n)", "(a.n = b.n)")
+    found, expected = (
+        qc.compile(f"PATTERN SEQ(A a, B b) WHERE {t} WITHIN 9", schema).run(events) for t in (test, spelled)
+    )
+    assert found.rows() == expected.rows() != []
+    with pytest.raises(qc.QueryError, match="E504"):
+        qc.compile(f"PATTERN SEQ(A a, B+ b) WHERE {test} WITHIN 9", schema)
+
+
+def test_strings_that_are_names_of_variables() -> None:
+    schema, events = qc.Schema({}), {"ts": [1], "type": ["A"]}
+    assert list(qc.compile("PATTERN A a WITHIN 9 RETURN 'a' AS k", schema).run(events).to_arrow().to_pylist()) == [
+        {"k": "a"}
+    ]
+    named = qc.compile('PATTERN A+ "in" WITHIN 9 RETURN "in", count("in") AS n', schema).run(events)
+    assert named.to_arrow().to_pylist() == [{"in": [{"ts": 1, "type": "A"}], "n": 1}]

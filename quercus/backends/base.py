@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attrs import frozen
 
-from quercus.errors import QueryError, nearest
+from quercus.errors import DataError, QueryError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -29,6 +30,16 @@ class Limits:
     max_matches: int = 100_000_000  # of a run, or of one push of a stream
     max_seconds: float | None = None  # the same
     max_state_bytes: int | None = None  # of the internal buffers of joins (None: 4 GiB), and of what a stream keeps
+
+    def __attrs_post_init__(self) -> None:
+        for name, value, kinds in (
+            ("max_matches", self.max_matches, (int,)),
+            ("max_seconds", self.max_seconds, (int, float, NoneType)),
+            ("max_state_bytes", self.max_state_bytes, (int, NoneType)),
+        ):
+            if type(value) not in kinds or (value is not None and not value >= 0):
+                what = "a number" if float in kinds else "a whole number"
+                raise DataError(f"Limits({name}={value!r}): give {what} from 0 up")
 
 
 @runtime_checkable

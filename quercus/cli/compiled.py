@@ -18,6 +18,8 @@ from quercus.compiler.nested import STRATEGIES
 from quercus.plan import Plan
 from quercus.schema import Schema
 
+_CONTINUOUS = "a continuous query: `quercus run` runs it, and qc.continuous(...) in Python can show it"
+
 
 @frozen
 class Asked:
@@ -67,7 +69,7 @@ def asked(args: argparse.Namespace, text: str | None = None, *, warn: bool = Tru
     """What a command line asks for."""
     text = query_text(args.query) if text is None else text
     if is_continuous(text):
-        raise UsageError("a continuous query: `quercus run` can run it, and `quercus explain` show it")
+        raise UsageError(_CONTINUOUS)
     files = files_of(args, args.events)
     return Asked(compiled(args, text, schema_of(args, files, text), warn=warn), files)
 
@@ -76,7 +78,10 @@ def planned_alone(args: argparse.Namespace) -> Plan:
     """The plan of a query without events: the schema has to be said."""
     if args.schema is None:
         raise UsageError("name EVENTS, which say what the columns are, or give --schema")
-    return compiled(args, query_text(args.query), schema_from_file(args))
+    text = query_text(args.query)
+    if is_continuous(text):
+        raise UsageError(_CONTINUOUS)
+    return compiled(args, text, schema_from_file(args))
 
 
 def compiled(args: argparse.Namespace, text: str, schema: Schema, *, warn: bool = True) -> Plan:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # patterns need nothing of it
     from quercus.backends.local.continuous.stream import ContinuousStream
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 10**6, "ns": 10**9}
+LIVE = ("max_delay", "late", "bad", "idle_advance", "snapshot")  # options for live streams only
 _TOLD = 10  # lines that are dropped, one by one
 
 

@@ -23,7 +23,7 @@ from quercus.cli.answers import add_answer, show
 from quercus.cli.compiled import Asked, add_limits, add_planning, add_quiet, asked, limits_of, note
 from quercus.cli.elsewhere import run_elsewhere
 from quercus.cli.events import add_events, refuse_input
-from quercus.cli.follow import add_follow, follow
+from quercus.cli.follow import LIVE, add_follow, follow
 from quercus.cli.guard import in_options
 from quercus.cli.progress import Bar
 from quercus.cli.queries import add_query, is_continuous, query_text
@@ -60,6 +60,9 @@ def run(args: argparse.Namespace) -> int:
         raise exits.UsageError("--threads is a number from 1 up")
     if args.follow:
         return follow(args, text)
+    for option in LIVE:
+        if getattr(args, option) not in (None, "error"):
+            raise exits.UsageError(f"--{option.replace('_', '-')} is about live streams: give --follow")
     if args.to is not None and args.output not in (None, "-"):
         raise exits.UsageError(f"--to is the format of standard output; the suffix of '{args.output}' says its own")
     if args.why and (args.output is not None or args.count or is_continuous(text)):

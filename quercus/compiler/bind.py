@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import TYPE_CHECKING, NoReturn
 
 from quercus.compiler import syntax as s
@@ -129,9 +130,26 @@ class _Binder:
 
     def _add(self, home: Path, typer: Typer, conjunct: s.Scalar) -> None:
         for link in s.links(conjunct):
-            condition = typer.condition(link)
+            condition = self._spelled_out(typer.condition(link))
             self._check_kleene(condition)
             self.homes.setdefault(home, []).append(condition)
+
+    def _spelled_out(self, e: x.Expr) -> x.Expr:
+        """A condition in which `same` is part of a larger one, as comparisons."""
+        if isinstance(e, x.Same) or not any(isinstance(n, x.Same) for n in x.walk(e)):
+            return e
+
+        def change(n: x.Expr) -> x.Expr:
+            if not isinstance(n, x.Same):
+                return x.with_children(n, tuple(change(c) for c in x.children(n)))
+            kleene = next((c.var for c in n.columns if self.names.by_name[c.var][0].event.kleene), None)
+            if kleene is not None:
+                hint = "make it a condition of its own"
+                self.fail("E504", f"same() over the set '{kleene}' inside a larger condition", n.span, hint)
+            links = tuple(x.Compare("=", a, b, span=n.span) for a, b in combinations(n.columns, 2))
+            return x.TRUE if not links else links[0] if len(links) == 1 else x.Logic("and", links, span=n.span)
+
+        return change(e)
 
     def _check_kleene(self, e: x.Expr) -> None:
         if isinstance(e, x.Same):

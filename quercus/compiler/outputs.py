@@ -11,6 +11,7 @@ from quercus.compiler import syntax as s
 from quercus.compiler.typing import NUMBERS, Typer
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
+from quercus.ir import text
 
 if TYPE_CHECKING:
     from quercus.compiler.names import Names
@@ -59,7 +60,7 @@ def _positive(name: str, span: Span | None, names: Names, typer: Typer) -> None:
 
 def _returned(o: s.Output, number: int, names: Names, typer: Typer, kleene: frozenset[str]) -> p.Output:
     whole = s.as_variable(o.value)
-    if isinstance(whole, s.Var) and (whole is o.value or whole.name in names.by_name):
+    if isinstance(whole, s.Var) and (whole is o.value or _must_be_quoted(o.value, names)):
         _positive(whole.name, whole.span, names, typer)
         return p.Output(o.name or whole.name, whole.name, span=o.span)
     for name in s.names(o.value):
@@ -69,6 +70,13 @@ def _returned(o: s.Output, number: int, names: Names, typer: Typer, kleene: froz
     if len(each) > 1:
         typer.fail("E501", "two Kleene variables in one output", o.span, "return them in columns of their own")
     return p.Output(o.name or _default_name(value, number), value, bool(each), span=o.span)
+
+
+def _must_be_quoted(e: s.Scalar, names: Names) -> bool:
+    """Whether a constant is the only way to write a variable: `RETURN "in"`, but not `RETURN 'a'`."""
+    if not isinstance(e, s.Constant) or str(e.value) not in names.by_name:
+        return False
+    return not isinstance(e.value, str) or text.name(e.value) != e.value
 
 
 def _default_name(value: x.Expr, number: int) -> str:
