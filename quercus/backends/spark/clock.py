@@ -10,6 +10,8 @@ from pyspark.sql import types as st
 from quercus.backends.spark.pushdown import MICROSECONDS, quoted
 from quercus.plan import Plan
 
+PARTS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}  # of an interval, in microseconds
+
 
 def clock(plan: Plan, given: st.StructType) -> str:
     """The time column as a number."""
@@ -19,7 +21,9 @@ def clock(plan: Plan, given: st.StructType) -> str:
     if isinstance(kind, st.TimestampType):
         return f"unix_micros({own})"
     if isinstance(kind, st.TimestampNTZType):
-        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {own})"
+        since = f"({own} - TIMESTAMP_NTZ '1970-01-01 00:00:00')"  # timestampdiff would go by the zone of the session
+        parts = [f"extract({name} FROM {since}) * {size}L" for name, size in PARTS.items()]
+        return f"({' + '.join(parts)} + CAST(extract(SECOND FROM {since}) * 1000000 AS BIGINT))"
     return f"CAST({own} AS BIGINT)"
 
 

@@ -6,11 +6,15 @@ moments finer than the schema's unit. So a key is hashed as what it becomes ther
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from quercus.backends.local.conform import wanted_columns
+from quercus.backends.spark.clock import PARTS
 from quercus.backends.spark.pushdown import MICROSECONDS, column
 from quercus.plan import Plan
 
@@ -42,5 +46,7 @@ def micros_of(c: Column, given: st.DataType) -> Column:
     if isinstance(given, st.DateType):
         return f.unix_date(c).cast("long") * f.lit(86_400_000_000)
     if isinstance(given, st.TimestampNTZType):
-        return f.timestamp_diff("MICROSECOND", f.lit("1970-01-01").cast("timestamp_ntz"), c)
+        since = c - f.lit("1970-01-01").cast("timestamp_ntz")  # timestamp_diff would go by the zone of the session
+        parts = [f.extract(f.lit(name), since).cast("long") * f.lit(size) for name, size in PARTS.items()]
+        return reduce(add, parts) + (f.extract(f.lit("SECOND"), since) * f.lit(1_000_000)).cast("long")
     return f.unix_micros(c)

@@ -12,8 +12,11 @@ from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.run import needed, run_plan
 from quercus.errors import DataError, nearest
+from quercus.ir import expr as x
 from quercus.plan import Plan
+from quercus.schema import Schema
 
+_OWN = {"quercus_type", "quercus_slice", "quercus_own", "quercus_key", "quercus_end", "quercus_cell", "quercus_answer"}
 ZONE = "UTC"  # of moments on their way to a worker and back
 
 
@@ -33,11 +36,11 @@ def named(plan: Plan, attr: str) -> str:
 def check_input(plan: Plan, df: DataFrame) -> None:
     """Refuse a DataFrame that lacks a column, or has one of another type than declared."""
     given = df.schema
-    for name in columns_of(plan):
-        if given.names.count(name) != 1:
-            often = f"{given.names.count(name)} columns" if name in given.names else "no column"
-            hint = nearest(name, given.names) or "columns: " + ", ".join(given.names[:12])
-            raise DataError(f"the DataFrame has {often} '{name}': {hint}", column=name)
+    check_names("the DataFrame", given.names, columns_of(plan), case_sensitive=is_case_sensitive(df))
+    check_order(plan.schema, given)
+    made = [o for o in plan.query.returns if not isinstance(o.value, str | x.Column) and o.value.type == "timestamp"]
+    if made and plan.schema.timestamp_unit == "ns":
+        raise DataError(f"'{made[0].name}' is in nanoseconds, which Spark does not know: declare timestamp[us]")
     time = given[plan.schema.time].dataType
     if isinstance(time, st.StringType):
         raise DataError(
@@ -48,9 +51,42 @@ def check_input(plan: Plan, df: DataFrame) -> None:
     empty_input(plan, given)
 
 
+def is_case_sensitive(df: DataFrame) -> bool:
+    """Whether Spark tells `id` from `ID`."""
+    return str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+
+
+def check_names(whose: str, given: list[str], wanted: list[str], *, case_sensitive: bool) -> None:
+    """Refuse what lacks a column, has it twice, as Spark sees it, or has one that workers use themselves."""
+    for name in wanted:
+        if name in _OWN:
+            raise DataError(f"'{name}' is a name that Quercus uses on Spark itself: rename the column", column=name)
+        if given.count(name) != 1:
+            often = f"{given.count(name)} columns" if name in given else "no column"
+            hint = nearest(name, given) or "columns: " + ", ".join(given[:12])
+            raise DataError(f"{whose} has {often} '{name}': {hint}", column=name)
+        alike = [n for n in given if n.casefold() == name.casefold()]
+        if len(alike) > 1 and not case_sensitive:
+            both = " and ".join(map(repr, alike))
+            raise DataError(f"{whose} has {both}, which Spark takes for one: rename or drop one", column=name)
+
+
+def check_order(schema: Schema, given: st.StructType) -> None:
+    """Refuse what breaks no ties."""
+    name = schema.order
+    if name is None:
+        return
+    if name == schema.type:
+        raise DataError(f"Schema(order={name!r}): on Spark, the type of events breaks no ties", column=name)
+    if isinstance(given[name].dataType, st.StructType | st.MapType | st.ArrayType | st.VariantType):
+        kind = given[name].dataType.simpleString()
+        raise DataError(f"column '{name}' is {kind[:60]}, which has no order: choose another one", column=name)
+
+
 def empty_input(plan: Plan, given: st.StructType) -> pa.Table:
     """No events, in the columns of the DataFrame as the engine takes them."""
-    names = [n for n in columns_of(plan) if n != plan.schema.order or n in wanted_columns(plan.schema)]
+    known = (*plan.schema.special, *wanted_columns(plan.schema))
+    names = [n for n in columns_of(plan) if n != plan.schema.order or n in known]
     chosen = to_arrow_schema(st.StructType([given[n] for n in names]), timezone=ZONE)
     return as_table(chosen.empty_table(), plan.schema, needed(plan))
 

@@ -16,9 +16,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from quercus.backends.local.conform import wanted_columns
 from quercus.backends.local.inputs import as_table
+from quercus.backends.spark.key_values import micros_of
 from quercus.backends.spark.pushdown import MICROSECONDS, column
-from quercus.backends.spark.schemas import ZONE
-from quercus.errors import DataError, nearest
+from quercus.backends.spark.schemas import ZONE, check_names, check_order, is_case_sensitive
+from quercus.errors import DataError
 from quercus.ir.expr import Type
 from quercus.schema import Schema
 
@@ -85,7 +86,7 @@ def given(name: str, df: DataFrame, schema: Schema, columns: frozenset[str]) -> 
     wanted = wanted_columns(schema, columns)
     order = [] if schema.order is None else [schema.order]
     needed = list(dict.fromkeys([schema.time, *([schema.type] if typed else []), *wanted, *order]))
-    check(name, df.schema, schema, needed, columns, typed=typed)
+    check(name, df.schema, schema, needed, columns, typed=typed, case_sensitive=is_case_sensitive(df))
     time = counted(df, name, schema.time, schema.time_unit, exact=True)
     far = time.isNull() | time.isin(-(2**63), 2**63 - 1)
     lost = f"stream '{name}', column '{schema.time}': a tuple without a time"
@@ -108,14 +109,18 @@ def given(name: str, df: DataFrame, schema: Schema, columns: frozenset[str]) -> 
 
 
 def check(
-    name: str, have: st.StructType, schema: Schema, needed: list[str], columns: frozenset[str], *, typed: bool
+    name: str,
+    have: st.StructType,
+    schema: Schema,
+    needed: list[str],
+    columns: frozenset[str],
+    *,
+    typed: bool,
+    case_sensitive: bool,
 ) -> None:
     """Refuse a DataFrame that lacks a column, or has one of another type than declared."""
-    for n in needed:
-        if have.names.count(n) != 1:
-            often = f"{have.names.count(n)} columns" if n in have.names else "no column"
-            hint = nearest(n, have.names) or "columns: " + ", ".join(have.names[:12])
-            raise DataError(f"the DataFrame of '{name}' has {often} '{n}': {hint}", column=n)
+    check_names(f"the DataFrame of '{name}'", have.names, needed, case_sensitive=case_sensitive)
+    check_order(schema, have)
     moments = [schema.time, *(n for n, k in wanted_columns(schema, columns).items() if k == "timestamp")]
     for n in moments:
         if isinstance(have[n].dataType, st.StringType):
@@ -127,7 +132,7 @@ def check(
         unit = schema.time_unit if n == schema.time else schema.timestamp_unit
         if unit == "ns" and isinstance(have[n].dataType, MOMENTS):
             raise DataError(f"column '{n}' of '{name}': Spark knows no nanoseconds; declare timestamp[us]", column=n)
-    chosen = [n for n in needed if n != schema.order or n in (schema.time, *wanted_columns(schema, columns))]
+    chosen = [n for n in needed if n != schema.order or n in (*schema.special, *wanted_columns(schema, columns))]
     empty = to_arrow_schema(st.StructType([have[n] for n in chosen]), timezone=ZONE).empty_table()
     as_table(empty, schema, columns, typed=typed)
 
@@ -139,15 +144,9 @@ def raised(said: str, kind: str) -> Column:
 def counted(df: DataFrame, stream: str, name: str, unit: str, *, exact: bool) -> Column:
     """A time as a number: integers as they are, moments as counts of the unit, rounded down, or `exact`."""
     own, kind = column(name), df.schema[name].dataType
-    if isinstance(kind, st.DateType):
-        micros = f.unix_date(own).cast("bigint") * f.lit(86_400_000_000)
-    elif isinstance(kind, st.TimestampType):
-        micros = f.unix_micros(own)
-    elif isinstance(kind, st.TimestampNTZType):
-        micros = f.timestamp_diff("MICROSECOND", f.lit("1970-01-01").cast("timestamp_ntz"), own)
-    else:
+    if not isinstance(kind, st.DateType | st.TimestampType | st.TimestampNTZType):
         return converted(df, stream, name, "int64")
-    size = MICROSECONDS[unit]
+    micros, size = micros_of(own, kind), MICROSECONDS[unit]
     if size == 1:
         return micros
     over = f.pmod(micros, f.lit(size))
