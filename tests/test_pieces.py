@@ -228,6 +228,19 @@ def test_times_that_look_different_later_on(later: str, tmp_path: Path, in_piece
     assert len(in_pieces) > 1
 
 
+@pytest.mark.parametrize("zone", ["", "Z"])
+def test_times_have_the_zone_that_they_have_as_a_whole(
+    zone: str, tmp_path: Path, in_pieces: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"2020-01-01T00:{i // 60:02}:{i % 60:02}{zone},{'AB'[i % 2]}" for i in range(3000)]
+    (tmp_path / "e.csv").write_text("\n".join(["ts,type", *rows, ""]))
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 1 s", qc.Schema({"ts": "timestamp[us]"}))
+    found = plan.run(tmp_path / "e.csv").to_arrow()
+    assert len(in_pieces) > 1
+    monkeypatch.undo()
+    assert found.equals(plan.run(tmp_path / "e.csv").to_arrow())
+
+
 def test_totals_of_files_list_nothing(tmp_path: Path, in_pieces: list[int]) -> None:
     save(events(), tmp_path / "e.parquet")
     plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9 AGG COUNT(*) AS n, SUM(b.id) AS s", SCHEMA)

@@ -131,7 +131,7 @@ def time_column(given: Column, schema: Schema, source: Source) -> Column:
     if column.null_count:
         source.fail("an event without a time", name, pc.index(pc.is_null(column), True).as_py())
     if _is_text(t):
-        column, t = _parsed(column, name, schema.time_unit, source)
+        column, t = parsed(column, name, schema.time_unit, source)
     if pa.types.is_timestamp(t) or pa.types.is_date(t):
         column = _rescaled(column, t, name, schema.time_unit, source, exact=True)
         return column if schema.time_is_timestamp else _as_int64(column)
@@ -168,7 +168,7 @@ def attribute_column(given: Column, name: str, kind: Type, unit: str, source: So
         return column.cast(target)
     if kind == "timestamp":
         if _is_text(t):
-            column, t = _parsed(column, name, unit, source)
+            column, t = parsed(column, name, unit, source)
         if pa.types.is_timestamp(t) or pa.types.is_date(t):
             return _rescaled(column, t, name, unit, source, exact=False)
     hint = ": declare it float64" if kind == "int64" and pa.types.is_floating(t) else ""
@@ -276,7 +276,7 @@ def _floored(chunk: pa.Array, step: int, target: pa.DataType) -> pa.Array:
     return pa.array(counts, mask=mask).view(target)
 
 
-def _parsed(column: Column, name: str, unit: str, source: Source) -> tuple[Column, pa.DataType]:
+def parsed(column: Column, name: str, unit: str, source: Source) -> tuple[Column, pa.DataType]:
     """ISO 8601 text as timestamps in UTC, which is also what text without a zone means."""
     target = pa.timestamp(unit)
 

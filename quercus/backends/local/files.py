@@ -19,7 +19,7 @@ import pyarrow.json
 import pyarrow.parquet
 from attrs import evolve, frozen
 
-from quercus.backends.local.conform import Source
+from quercus.backends.local.conform import Source, parsed
 from quercus.backends.local.dialect import Files, as_files
 from quercus.errors import DataError
 from quercus.ir.expr import Type
@@ -169,11 +169,13 @@ def read_pieces(
     files = as_files(where)
     names = [*schema.special, *wanted]
     with _explained(path, names, wanted, source, files):
-        for found in _pieces(path, schema, wanted, files, names):
+        for found in _pieces(path, schema, wanted, files, names, source):
             yield evolve(found, table=files.timed(found.table, schema.time)) if files.time_format else found
 
 
-def _pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, names: list[str]) -> Iterator[Read]:
+def _pieces(
+    path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, names: list[str], source: Source
+) -> Iterator[Read]:
     kind = _kind(path, files)
     match kind:
         case "parquet":
@@ -193,8 +195,11 @@ def _pieces(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files
                 _opened(path) as (stream, part),
                 pa.csv.open_csv(stream, csv_.read(_BLOCK), csv_.parse, csv_.convert) as reader,
             ):
+                rows = 0
                 for i, batch in enumerate(reader, 1):
-                    yield Read(pa.Table.from_batches([batch]), csv_.header, part=part(i))
+                    here = evolve(source, first_row=source.first_row + rows)
+                    rows += batch.num_rows
+                    yield Read(csv_.zoned(pa.Table.from_batches([batch]), schema, here), csv_.header, part=part(i))
         case _:
             for table, read in _json_pieces(path, schema, wanted):
                 yield Read(table, names, sparse=True, part=read)
@@ -353,6 +358,7 @@ class _Csv:
     parse: Any
     convert: Any
     named: bool  # there is no header in the file
+    has_zone: bool = False  # times are text here, of moments with a zone
 
     def read(self, block: int) -> Any:
         names = self.header if self.named else None
@@ -371,7 +377,15 @@ class _Csv:
             quoted_strings_can_be_null=False,
             null_values=c.null_values,
         )
-        return evolve(self, convert=convert)
+        return evolve(self, convert=convert, has_zone=getattr(seen.field(at).type, "tz", None) is not None)
+
+    def zoned(self, table: pa.Table, schema: Schema, source: Source) -> pa.Table:
+        """Times that are text as moments, where they have a zone: as Arrow reads them in a whole file."""
+        if not self.has_zone:
+            return table
+        at, target = table.schema.get_field_index(schema.time), pa.timestamp(schema.time_unit, "UTC")
+        moments, _ = parsed(table.column(at), schema.time, schema.time_unit, source)
+        return table.set_column(at, schema.time, pa.chunked_array([c.view(target) for c in moments.chunks], target))
 
 
 def _only_a_header(path: Path, files: Files, kind: str) -> list[str] | None:
