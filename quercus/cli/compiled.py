@@ -18,8 +18,6 @@ from quercus.compiler.nested import STRATEGIES
 from quercus.plan import Plan
 from quercus.schema import Schema
 
-_CONTINUOUS = "a continuous query: `quercus run` runs it, and qc.continuous(...) in Python can show it"
-
 
 @frozen
 class Asked:
@@ -69,18 +67,15 @@ def asked(args: argparse.Namespace, text: str | None = None, *, warn: bool = Tru
     """What a command line asks for."""
     text = query_text(args.query) if text is None else text
     if is_continuous(text):
-        raise UsageError(_CONTINUOUS)
+        raise UsageError("a continuous query: `quercus run` runs it, `quercus explain` and `quercus plan` show it")
     files = files_of(args, args.events)
     return Asked(compiled(args, text, schema_of(args, files, text), warn=warn), files)
 
 
-def planned_alone(args: argparse.Namespace) -> Plan:
+def planned_alone(args: argparse.Namespace, text: str) -> Plan:
     """The plan of a query without events: the schema has to be said."""
     if args.schema is None:
         raise UsageError("name EVENTS, which say what the columns are, or give --schema")
-    text = query_text(args.query)
-    if is_continuous(text):
-        raise UsageError(_CONTINUOUS)
     return compiled(args, text, schema_from_file(args))
 
 

@@ -174,3 +174,24 @@ def test_from_outside_the_project(tmp_path: Path) -> None:
     save(tmp_path / "events.csv")
     done = quercus("run", QUERY, "events.csv", "--count", cwd=tmp_path)
     assert done.returncode == 0 or b"No module named quercus" in done.stderr
+
+
+def test_continuous_queries_are_shown(run: Run, events: Path, tmp_path: Path) -> None:
+    query = "ISTREAM(SELECT id FROM S[Now])"
+    code, out, _ = run("explain", query, f"S={events}")
+    assert code == exits.OK
+    assert "select: id" in out
+    assert run("plan", query, f"S={events}", "-o", "-")[1].startswith("digraph")
+    assert run("explain", query, f"S={events}", "--analyze")[0] == exits.USAGE
+    assert run("check", query, f"S={events}")[0] == exits.USAGE
+    assert run("explain", query)[0] == exits.QUERY
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--snapshot", "s"), ("--bad", "drop"), ("--late", "drop"), ("--max-delay", "5 s"), ("--idle-advance", "1")],
+)
+def test_options_of_live_streams_need_one(run: Run, events: Path, option: tuple[str, str]) -> None:
+    code, out, err = run("run", QUERY, events, *option)
+    assert (code, out) == (exits.USAGE, "")
+    assert f"{option[0]} is about live streams: give --follow" in err
