@@ -118,6 +118,10 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
         return error("a comma outside any operator", "write SEQ(A, B) or A ; B")
     if expected == {"LPAR"}:
         return error(f"{found} where '(' should be", "operators are written SEQ(...), AND(...), OR(...)")
+    if kind == "SEMI" and not text[start + 1 :].strip():
+        return error("';' is not expected here", "it joins components: a query ends without it")
+    if kind == "IDENT" and value.lower() in ("like", "similar", "regexp", "matches"):
+        return error(f"'{value}' is not expected here", "there are no patterns of text: compare with =, <, in (...)")
     if kind == "IDENT" and "WHERE" in expected:
         return error(
             f"'{value}' is not expected here",
@@ -143,6 +147,6 @@ PATTERNS = Language(
         "#": "comments begin with --",
         "→": "sequence is written A ; B or SEQ(A, B)",
         "?": "an optional element is not in the language; B* may be empty",
-        ".": "attributes are written variable.attribute",
+        ".": "attributes are written variable.attribute, and numbers begin with a digit: 0.5",
     },
 )
