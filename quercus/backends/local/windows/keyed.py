@@ -57,10 +57,11 @@ class Keys:
         """More than any number of a key."""
         return self.tables[space].size if space in self.tables else 0
 
-    def keep(self, space: tuple[Hashable, ...], numbers: Index) -> None:
-        """Let go of all other keys."""
-        if space in self.tables:
-            self.tables[space].keep(numbers)
+    def keep(self, space: tuple[Hashable, ...], numbers: Index, least: int) -> None:
+        """Let go of all other keys, unless these are about as many, or so few: the table is made anew for that."""
+        table = self.tables.get(space)
+        if table is not None and len(table) > (2 * len(numbers) + least if least else 0):
+            table.keep(numbers)
 
     @property
     def bytes(self) -> int:

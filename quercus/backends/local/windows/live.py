@@ -203,7 +203,7 @@ class _Live:
         self.clock = int(events.ts[-1]) if size else self.clock
         full = limits.max_state_bytes is not None and self.bytes > state
         if full or len(self.store) > 4 * self.settled + LEAST:
-            self.settle()
+            self.settle(0 if full else LEAST)
         if full and self.bytes > state:
             check(windows.TOO_MUCH_STATE, limits)
         return closed
@@ -227,8 +227,11 @@ class _Live:
             for c, v in zip(self.programs.columns, values, strict=True)
         ]
 
-    def settle(self) -> None:
-        """Let go of what no open window needs: tuples, keys, strings. The last tuple stays: bounds look back at it."""
+    def settle(self, least: int = 0) -> None:
+        """Let go of what no open window needs: tuples, keys, strings. The last tuple stays: bounds look back at it.
+
+        `least`: so many keys may stay that need not.
+        """
         used = np.zeros(len(self.store), np.uint8)
         for kernel in self.kernels:
             kernel.trim()
@@ -242,7 +245,7 @@ class _Live:
         self.store.keep(places)
         for keys in {plan.keys for plan in self.plans}:
             busy = [k.groups() for k, plan in zip(self.kernels, self.plans, strict=True) if plan.keys == keys]
-            self.keys.keep(keys, np.concatenate(busy))
+            self.keys.keep(keys, np.concatenate(busy), least)
         if len(self.labels) > 2 * len(places) + LEAST:
             self.labels.forget(self.store)
         self.settled = len(places)
