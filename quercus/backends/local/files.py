@@ -370,13 +370,7 @@ class _Csv:
         if at < 0 or pa.types.is_integer(seen.field(at).type) or pa.types.is_string(seen.field(at).type):
             return self
         c = self.convert
-        convert = pa.csv.ConvertOptions(
-            include_columns=c.include_columns,
-            column_types={**c.column_types, time: pa.string()},
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            null_values=c.null_values,
-        )
+        convert = _conversion(c.include_columns, {**c.column_types, time: pa.string()}, c.null_values)
         return evolve(self, convert=convert, has_zone=getattr(seen.field(at).type, "tz", None) is not None)
 
     def zoned(self, table: pa.Table, schema: Schema, source: Source) -> pa.Table:
@@ -407,6 +401,16 @@ def _opening(path: Path, csv_: _Csv) -> Any:
         return reader.schema
 
 
+def _conversion(columns: list[str], kinds: Mapping[str, Any], nulls: list[str]) -> Any:
+    return pa.csv.ConvertOptions(
+        include_columns=columns,
+        column_types=kinds,
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=nulls,
+    )
+
+
 def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files: Files, kind: str) -> _Csv:
     """Attributes are read as what they are declared, so that the string 007 keeps its zeros.
 
@@ -418,13 +422,8 @@ def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files
         header = list(files.columns)
     else:
         header = by_blocks(lambda block: _names(path, pa.csv.ReadOptions(block_size=block), parse))
-    convert = pa.csv.ConvertOptions(
-        include_columns=[n for n in header if n in names],
-        column_types={n: k for n, k in kinds.items() if n in header},
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        null_values=["", *files.nulls],
-    )
+    chosen, known = [n for n in header if n in names], {n: k for n, k in kinds.items() if n in header}
+    convert = _conversion(chosen, known, ["", *files.nulls])
     return _Csv(header, parse, convert, files.columns is not None)
 
 
