@@ -47,6 +47,12 @@ class Sequence:
         return tuple(c for c in self.parts if not c.negated)
 
 
+def is_count(query: Query) -> bool:
+    """Whether nothing but the number of matches is asked for."""
+    counts = all(a.function == "count" and not a.attr for a in query.aggregates)
+    return bool(query.aggregates) and counts and not query.group_by
+
+
 @frozen
 class Refinement:
     """`special` is finer than `general` (Def. 5), or the same pattern with more conditions or a tighter window."""
@@ -157,6 +163,7 @@ class Cuboid:
     reason: str  # why alone, or what is reused, for explain
     rows: float
     cost: float
+    totalled: bool = False  # alone, by running totals: its matches are not listed, and no source for others
 
 
 @frozen

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import inf
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import quercus as qc
 from quercus import cubes
+from quercus.backends.local.cube import execute
+from quercus.compiler.cube import alone
 from quercus.compiler.cube.order import STRATEGIES
 from tests import reference
 from tests.cube.test_refine import FIGURE_1, TRAVEL
@@ -263,6 +268,41 @@ def test_random_workloads_return_what_they_return_alone(share: str) -> None:
             expected = reference.canonical(reference.matches(text, w.events, w.options))
             assert reference.canonical(result[name].rows()) == expected, f"{name}: {cube.cuboid(name)}\n{w}"
     assert (reused > 30) == (share != "independent")
+
+
+@pytest.mark.parametrize("share", STRATEGIES)
+def test_random_totals_are_what_they_are_alone(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries with AGG among others: totalled event by event, listed, computed from each other, more than expected."""
+    totals = (
+        "",
+        " AGG COUNT(*) AS n",
+        " AGG COUNT(*) AS n, SUM(z.v) AS s, MIN(z.id) AS m",
+        " AGG COUNT(*) GROUPBY z.id",
+    )
+    seen: Counter[str] = Counter()
+    for seed in range(60):
+        r = Random(seed)
+        w = workload(seed, size=2 + seed % 11, length=14)
+        plans = {n: qc.compile(q, w.schema()) for n, q in w.queries.items()}
+        last = {n: plan.query.variables[-1].var for n, plan in plans.items()}
+        queries = {n: q + r.choice(totals).replace("z.", f"{last[n]}.") for n, q in w.queries.items()}
+        monkeypatch.setattr(alone, "CLEARLY", r.choice([0.0, 1.0, inf]))
+        monkeypatch.setattr(execute, "MANY", r.choice([0, 1e6]))
+        monkeypatch.setattr(execute, "OFTEN", r.choice([0, 8]))
+        cube = qc.cube(queries, w.schema(), share=share)  # type: ignore[arg-type]
+        result = cube.run(w.events)
+        for name, plan in cube.plans.items():
+            expected = plan.run(w.events)
+            what = f"seed {seed}, {name}: {cube.cuboid(name)}\n{plan.text}"
+            assert result[name].to_arrow().equals(expected.to_arrow()), what
+            assert result[name].rows() == expected.rows(), what
+            c = cube.cuboid(name)
+            seen["totalled"] += c.totalled
+            seen["reused"] += c.source is not None and bool(plan.query.aggregates)
+            seen["source"] += bool(c.source and cube.plans[c.source].query.aggregates)
+            seen["given up"] += not c.totalled and bool(plan.query.aggregates) and result.sizes[name] < 0
+    assert min(seen[n] for n in ("totalled", "given up")) > 5, seen
+    assert share == "independent" or min(seen[n] for n in ("reused", "source")) > 10, seen
 
 
 def test_what_adds_nothing_costs_nothing() -> None:

@@ -150,20 +150,37 @@ def test_strategies_go_their_own_way() -> None:
 def test_a_source_without_matches_costs_next_to_nothing() -> None:
     """5.1: a pattern that is not found need not be looked for in a finer one."""
     w = made("DELL, QQQ", "DELL, QQQ, EFC", "DELL, QQQ, ANAT")
-    chosen = ordering(w, "chase", counted(w, {"QQQ": 10_000, "EFC": 10_000, "ANAT": 10_000}, 60_000))
+    events = {"DELL": 1, "QQQ": 1, "EFC": 10_000, "ANAT": 10_000}  # too far apart
+    chosen = ordering(w, "chase", counted(w, events, 600_000_000))
     assert [c.source for c in chosen.cuboids] == [None, "q1", "q1"]
-    assert sum(c.cost for c in chosen.cuboids[1:]) < 1_000
 
 
-def test_totals_are_no_source() -> None:
-    plans = {
-        "all": qc.compile("PATTERN SEQ(Computer, Finance) WITHIN 1 s AGG COUNT(*)", SCHEMA),
-        "one": qc.compile("PATTERN SEQ(DELL, QQQ) WITHIN 1 s", SCHEMA),
-    }
+@pytest.mark.parametrize("share", STRATEGIES)
+def test_what_has_no_events_costs_nothing(share: str) -> None:
+    w = made("DELL, QQQ", "DELL, QQQ, EFC", "DELL, QQQ, ANAT", "DELL, !ANAT, QQQ")
+    rates = counted(w, {"DELL": 10_000, "QQQ": 10_000, "EFC": 10_000}, 60_000)
+    chosen = {c.name: c for c in ordering(w, share, rates).cuboids}  # type: ignore[arg-type]
+    assert chosen["q3"].source is None
+    assert chosen["q3"].cost == 0
+    assert chosen["q3"].reason == "no events are known of one of its types"
+    assert all(chosen[name].cost for name in ("q1", "q2", "q4"))
+
+
+def test_totals_are_a_source_where_matches_are_few() -> None:
+    """They are listed where that costs less than to total them event by event."""
+    patterns = {"pair": "SEQ(Computer, Finance)", "more": "SEQ(Computer, Finance, EFC)"}
+    plans = {n: qc.compile(f"PATTERN {q} WITHIN 1 s AGG COUNT(*)", SCHEMA) for n, q in patterns.items()}
+    plans["one"] = qc.compile("PATTERN SEQ(DELL, QQQ) WITHIN 1 s", SCHEMA)
     w = Workload(plans, None)
-    assert ("all", "one") not in w.reusable
-    assert w.refused["all", "one"] == "its matches are totalled without being listed"
-    assert ("one", "all") in w.reusable
+    events = {"DELL": 500_000, "INTC": 1_000, "QQQ": 1_000, "ROM": 1_000, "EFC": 1_000}
+    few, many = (counted(w, events, span) for span in (500_000_000, 100_000))
+    listed = {c.name: (c.source, c.totalled) for c in ordering(w, "chase", few).cuboids}
+    assert listed == {"pair": (None, False), "more": ("pair", False), "one": ("pair", False)}
+    totalled = {c.name: (c.source, c.totalled) for c in ordering(w, "chase", many).cuboids}
+    assert totalled == {"pair": (None, True), "more": (None, True), "one": (None, False)}
+    why = {c.name: c.reason for c in ordering(w, "top_down", many).cuboids}
+    assert why["more"] == "not from pair: its matches are totalled without being listed"
+    assert all(source != "pair" for source, _ in prices(w, few, live=True).reuse)
 
 
 def test_a_workload_of_fifty_is_ordered_quickly() -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 import numpy as np
-from attrs import frozen
+from attrs import define, field
 from numpy.typing import NDArray
 
 from quercus.backends.base import Limits
@@ -71,7 +71,7 @@ def run_plan(
     return Matches(stream.table, plan.schema, plan.query, found)
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Later:
     """The matches behind running totals, listed when they are asked for."""
 
@@ -79,13 +79,16 @@ class Later:
     stream: Events
     limits: Limits
     threads: int
+    _made: Answer | None = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.answer())
 
     def answer(self) -> Answer:
-        found = find(self.plan, self.stream, self.limits, threads=self.threads)
-        return Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
+        if self._made is None:
+            found = find(self.plan, self.stream, self.limits, threads=self.threads)
+            self._made = Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
+        return self._made
 
     def numbered(self) -> tuple[Bound, ...]:
         return tuple(self.answer().bound.values())

@@ -16,7 +16,7 @@ from attrs import frozen
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.cube.conditions import Known
 from quercus.compiler.cube.constants import CALIBRATED as CUBE
-from quercus.compiler.cube.constants import CubeConstants
+from quercus.compiler.cube.constants import CLEARLY, CubeConstants
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.sequences import conditions, gaps
 from quercus.compiler.cube.sizes import Barred, Size, Sizer
@@ -37,6 +37,14 @@ class Alone(Protocol):
 
     def cost(self, rates: Rates) -> float: ...
 
+    def is_barren(self, rates: Rates) -> bool:
+        """Whether a component has no event, so that nothing has to be done."""
+        ...
+
+    def is_totalled(self, rates: Rates) -> bool:
+        """Whether it is answered by running totals, and lists no matches that others could be computed from."""
+        ...
+
 
 @frozen(eq=False)
 class Level:
@@ -53,6 +61,7 @@ class Stacked:
     """A sequence bound component by component: the last, the first, then the rest."""
 
     levels: tuple[Level, ...]
+    parts: tuple[Types, ...]
     leaves: tuple[tuple[Types, float], ...]  # nanoseconds an event
     whole: Size
     start: float
@@ -61,7 +70,15 @@ class Stacked:
     def rows(self, rates: Rates) -> float:
         return self.whole.rows(rates)
 
+    def is_barren(self, rates: Rates) -> bool:
+        return self.whole.is_barren(rates)
+
+    def is_totalled(self, rates: Rates) -> bool:
+        return False
+
     def cost(self, rates: Rates) -> float:
+        if self.is_barren(rates):
+            return 0.0
         work = self.start + sum([rates.events(types) * each for types, each in self.leaves])
         for level in self.levels:
             rows = level.after.rows(rates)
@@ -71,16 +88,26 @@ class Stacked:
 
 @frozen(eq=False)
 class Totalled:
-    """A sequence whose matches are totalled and never listed."""
+    """A sequence with AGG, totalled event by event, or, where matches are few, over the list of them."""
 
-    leaves: tuple[Types, ...]
-    whole: Size
+    listed: Stacked
 
     def rows(self, rates: Rates) -> float:
-        return self.whole.rows(rates)
+        return self.listed.rows(rates)
+
+    def is_barren(self, rates: Rates) -> bool:
+        return self.listed.is_barren(rates)
+
+    def is_totalled(self, rates: Rates) -> bool:
+        return not self.is_barren(rates) and self._running(rates) <= CLEARLY * self.listed.cost(rates)
 
     def cost(self, rates: Rates) -> float:
-        return CUBE.start + sum(rates.events(types) for types in self.leaves) * (CALIBRATED.leaf + CUBE.total)
+        return self._running(rates) if self.is_totalled(rates) else self.listed.cost(rates)
+
+    def _running(self, rates: Rates) -> float:
+        """Each event costs some steps for each component, however many matches it ends."""
+        each = CALIBRATED.leaf + CUBE.total * len(self.listed.whole.leaves)
+        return CUBE.start + sum(rates.events(types) for types in self.listed.parts) * each
 
 
 @frozen(eq=False)
@@ -89,15 +116,23 @@ class Planned:
 
     tree: t.Tree
     window: Window
+    totalled: bool
 
     def rows(self, rates: Rates) -> float:
         return self.tree.root.estimate.rows / rates.reach(self.window, ())
+
+    def is_barren(self, rates: Rates) -> bool:
+        return False
+
+    def is_totalled(self, rates: Rates) -> bool:
+        return self.totalled
 
     def cost(self, rates: Rates) -> float:
         return CUBE.start + (self.tree.cost - self.tree.routing) / rates.reach(self.window, ())
 
 
 def is_totalled(plan: Plan) -> bool:
+    """Whether a query can be answered by running totals."""
     return plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
 
 
@@ -106,10 +141,9 @@ def alone(plan: Plan, sequence: Sequence | str, sizer: Sizer, users: Mapping[Typ
     together once for all of them.
     """
     if isinstance(sequence, str):
-        return Planned(plan.tree, plan.query.window)
-    if is_totalled(plan):
-        return Totalled(tuple(c.accepts for c in sequence.parts), sizer.size(Extent(sequence)))
-    return stacked(Extent(sequence), sizer, users=users)
+        return Planned(plan.tree, plan.query.window, is_totalled(plan))
+    listed = stacked(Extent(sequence), sizer, users=users)
+    return Totalled(listed) if is_totalled(plan) else listed
 
 
 def stacked(
@@ -143,7 +177,8 @@ class _Prepared:
             bound.add(i)
             levels.append(self.level(place, i, bound, order[-1], c))
         size = self.sizer.size(self.extent)
-        return Stacked(tuple(levels), tuple(self.leaves), size, c.start, self.n * c.write)
+        parts = tuple(part.accepts for part in self.s.parts)
+        return Stacked(tuple(levels), parts, tuple(self.leaves), size, c.start, self.n * c.write)
 
     def level(self, place: int, i: int, bound: set[int], last: int, own: CubeConstants) -> Level:
         c, names = self.c, {self.positive[j].var for j in bound}

@@ -32,9 +32,10 @@ class CubeConstants:
     step: float = 2.4  # an event is bound along a pointer
     single: float = 17.0  # ... as the last one, where a negation lies in between: no range goes out as a whole
     write: float = 1.0  # an event of a result; also where one more component stands at the end
-    total: float = 20.0  # an event of a leaf, where matches are totalled without listing them
+    total: float = 25.0  # an event of a leaf, for each component, where matches are totalled without listing them
 
 
 CALIBRATED = CubeConstants()
+CLEARLY = 2.0  # how much more than listing running totals may cost: what they cost is certain, matches are estimated
 LISTED = 0.95  # the part of listing that counts: for results that are known sooner, lists may take a twentieth longer
 FEW = 8.0  # events of the stream for each match: beyond, ranges are searched for one by one

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from math import inf
 
 from attrs import frozen
 
-from quercus.compiler.cube.alone import Planned, Totalled
+from quercus.compiler.cube.alone import Planned
 from quercus.compiler.cube.chase import arborescence
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.reuse import Way
@@ -23,20 +23,34 @@ class Prices:
 
     rows: Mapping[str, float]
     alone: Mapping[str, float]
+    barren: Set[str]  # queries of which a component has no event
+    totalled: Set[str]  # queries that list no matches: no source for others
     reuse: Mapping[tuple[str, str], tuple[float, Way]]  # by source and query: the cheapest way (equations 8 and 11)
 
 
-def prices(w: Workload, rates: Rates, *, useful: bool = False) -> Prices:
-    """All of it; or, if only that is asked for, what can be `useful`: no ordering is cheaper by what costs more."""
+def prices(w: Workload, rates: Rates, *, useful: bool = False, live: bool = False) -> Prices:
+    """All of it; or, if only that is asked for, what can be `useful`: no ordering is cheaper by what costs more.
+
+    `live`: what has AGG is never listed for others.
+    """
     rows = {name: a.rows(rates) for name, a in w.alone.items()}
     alone = {name: a.cost(rates) for name, a in w.alone.items()}
+    totalled = {
+        name for name, a in w.alone.items() if a.is_totalled(rates) or (live and w.plans[name].query.aggregates)
+    }
+    barren = {name for name, a in w.alone.items() if a.is_barren(rates)}
     reuse = {}
     for (source, name), found in w.reusable.items():
+        if source in totalled:
+            continue
+        if name in barren:
+            reuse[source, name] = 0.0, found[0].way
+            continue
         most = alone[name] if useful else inf
         cost, best = min((way.cost(rows[source], rates, most), i) for i, way in enumerate(found))
         if cost <= most:
             reuse[source, name] = cost, found[best].way
-    return Prices(rows, alone, reuse)
+    return Prices(rows, alone, barren, totalled, reuse)
 
 
 def ordering(w: Workload, strategy: Strategy, rates: Rates, given: Prices | None = None) -> Ordering:
@@ -67,6 +81,8 @@ def _one_way(w: Workload, found: Prices, allowed: set[tuple[str, str]]) -> dict[
     """Each from the cheapest of those that it may be computed from, whatever it would cost alone."""
     sources: dict[str, str | None] = dict.fromkeys(w.plans)
     for name in sources:
+        if name in found.barren:
+            continue
         usable = [(found.reuse[pair][0], i, s) for i, s in enumerate(sources) if (pair := (s, name)) in found.reuse]
         usable = [u for u in usable if (u[2], name) in allowed]
         if usable:
@@ -106,9 +122,12 @@ def _cuboid(name: str, source: str | None, w: Workload, strategy: Strategy, foun
     if source is not None:
         cost, way = found.reuse[source, name]
         return Cuboid(name, source, way.case, way.actions, REASONS[way.case], rows, cost)
-    return Cuboid(name, None, None, (), _why_alone(name, w, strategy, found), rows, found.alone[name])
+    why, totalled = _why_alone(name, w, strategy, found), name in found.totalled
+    return Cuboid(name, None, None, (), why, rows, found.alone[name], totalled)
 
 
+TOTALLED = "its matches are totalled without being listed"
+BARREN = "no events are known of one of its types"
 REASONS = {
     "5.1": "general to specific, the pattern changes",
     "5.2": "general to specific, concepts change",
@@ -122,6 +141,8 @@ REASONS = {
 
 def _why_alone(name: str, w: Workload, strategy: Strategy, found: Prices) -> str:
     """Why a query is computed alone: what speaks against sharing at all, or against each source."""
+    if name in found.barren:
+        return BARREN
     if strategy == "independent":
         return "nothing is shared"
     usable = [(cost, source) for (source, other), (cost, _) in found.reuse.items() if other == name]
@@ -130,16 +151,17 @@ def _why_alone(name: str, w: Workload, strategy: Strategy, found: Prices) -> str
         if cost >= found.alone[name]:
             return f"cheaper than from {source}"
         return "others are computed from it"
-    if strategy == "chase" and any(other == name for _, other in w.reusable):
+    sources = [source for source, other in w.reusable if other == name]
+    listed = [source for source in sources if source not in found.totalled]
+    if strategy == "chase" and listed:
         return "cheaper than from any other"
-    why = [f"not from {source}: {reason}" for (source, other), reason in w.refused.items() if other == name]
+    why = [f"not from {source}: {TOTALLED}" for source in sources if source not in listed]
+    why += [f"not from {source}: {reason}" for (source, other), reason in w.refused.items() if other == name]
     if why:
         return why[0]
-    if any(other == name for _, other in w.reusable):
+    if listed:
         return "nothing that comes before it can be reused"
     one = w.alone[name]
     if isinstance(one, Planned):
         return f"{w.sequences[name]}, and no other has its pattern"
-    if isinstance(one, Totalled):
-        return "totalled without listing matches; it refines no other, and no other refines it"
     return "it refines no other, and no other refines it"

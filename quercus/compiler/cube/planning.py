@@ -34,16 +34,20 @@ class Planning:
     def expected(self) -> Ordering:
         """The ordering before any event is seen."""
         windows = (plan.query.window for plan in self.workload.plans.values())
-        return ordering(self.workload, self.share, Rates.expected(self.stats, windows))
+        return self._ordering(Rates.expected(self.stats, windows))
 
     def order(self, counts: Counts, events: int, span: float) -> Ordering:
         """The ordering by what was counted in a stretch of the stream."""
-        return ordering(self.workload, self.share, self._rates(counts, events, span))
+        return self._ordering(self._rates(counts, events, span))
 
     def cost(self, given: Ordering, counts: Counts, events: int, span: float) -> float:
         """What an ordering costs by what was counted."""
-        found = prices(self.workload, self._rates(counts, events, span))
+        found = prices(self.workload, self._rates(counts, events, span), live=True)
         return sum(found.alone[c.name] if c.source is None else found.reuse[c.source, c.name][0] for c in given.cuboids)
+
+    def _ordering(self, rates: Rates) -> Ordering:
+        found = prices(self.workload, rates, useful=self.share == "chase", live=True)
+        return ordering(self.workload, self.share, rates, found)
 
     def _rates(self, counts: Counts, events: int, span: float) -> Rates:
         return Rates.of_run(counts, events, span, self.stats.distinct if self.stats is not None else None)

@@ -46,6 +46,10 @@ class Size:
             known = rates.sizes[self] = self._rows(rates)
         return known
 
+    def is_barren(self, rates: Rates) -> bool:
+        """Whether one of the components has no event at all."""
+        return not all(rates.events(leaf) for leaf in self.leaves)
+
     def _rows(self, rates: Rates) -> float:
         found = self.kept * prod([rates.events(leaf) for leaf in self.leaves])
         if not found:

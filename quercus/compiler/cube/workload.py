@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from attrs import define, evolve, field
 
-from quercus.compiler.cube.alone import Alone, alone, is_totalled
+from quercus.compiler.cube.alone import Alone, alone
 from quercus.compiler.cube.constants import CALIBRATED
 from quercus.compiler.cube.cost import PricedWay, ends_later, priced
 from quercus.compiler.cube.refine import refinements
@@ -15,12 +15,10 @@ from quercus.compiler.cube.reuse import Way, ways
 from quercus.compiler.cube.same import OTHER, same_way
 from quercus.compiler.cube.sequences import sequence_of
 from quercus.compiler.cube.sizes import Sizer
-from quercus.ir.workload import Refinement, Sequence
+from quercus.ir.workload import Refinement, Sequence, is_count
 from quercus.plan import Plan
 from quercus.schema import Schema
 from quercus.stats import Stats
-
-TOTALLED = "its matches are totalled without being listed"
 
 
 @define(eq=False)
@@ -47,7 +45,7 @@ class Workload:
             later = sum(any(ends_later(way) for way in ways) for ways in found.values())
             shared = evolve(CALIBRATED, reorder=CALIBRATED.reorder / max(later, 1))  # done once for all of them
             for name, ways in found.items():
-                columns = len(self.plans[name].query.variables)
+                columns = 0 if is_count(self.plans[name].query) else len(self.plans[name].query.variables)
                 self.reusable[source, name] = tuple(priced(way, columns, sizer, shared) for way in ways)
         self.refinements = self._refinements()
 
@@ -58,9 +56,6 @@ class Workload:
         if isinstance(found, str):
             if found:
                 self.refused[source, name] = found
-            return ()
-        if is_totalled(self.plans[source]):
-            self.refused[source, name] = TOTALLED
             return ()
         return found
 

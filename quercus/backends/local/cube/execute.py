@@ -29,6 +29,7 @@ from quercus.result import Matches
 
 MOST = 2**31 - 1  # events, and matches of a source: beyond, queries are computed alone
 MANY, SPARE, RESERVED = 1e6, 1.25, 2.0**26  # expected matches that get room from the start, a quarter more than that
+OFTEN = 8.0  # times as many matches as expected may be listed where totals could do without
 Order = Callable[[Mapping[tuple[str, ...], int], int, float], w.Ordering]
 
 
@@ -68,11 +69,17 @@ class Cube:
         for c in ordering.cuboids:
             self.check_time()
             plan = self.plans[c.name]
-            if c.source is None or not fits or len(held[c.source].held) >= MOST:
-                found[c.name], results, sizes[c.name] = self.alone(plan, c.rows, reused=bool(users[c.name]))
-            else:
-                results = self.reused(plan, held[c.source], c.actions)
+            source = held.get(c.source or "") if fits else None
+            results: Results | None = None
+            if self.is_barren(plan):
+                results = _none(plan)
+            elif source is not None and len(source.held) < MOST:
+                results = self.reused(plan, source, c.actions)
+                c = evolve(c, totalled=results is None)
+            if results is not None:
                 found[c.name], sizes[c.name] = as_matches(plan, self.stream, results.held), len(results.held)
+            else:
+                found[c.name], results, sizes[c.name] = self.alone(c, reused=bool(users[c.name]))
             if c.source in held:
                 users[c.source] -= 1
                 if not users[c.source]:  # whoever still needs its columns has them
@@ -81,30 +88,57 @@ class Cube:
                 held[c.name] = results
         return CubeResult({name: found[name] for name in self.plans}, ordering, sizes)
 
-    def alone(self, plan: Plan, expected: float, *, reused: bool) -> tuple[Matches, Results | None, int]:
-        """A query that the engine computes; its results, if others are computed from them; how many there are."""
-        running = plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
-        if running and not reused:
-            from quercus.backends.local.running import Costly, run_totals
+    def is_barren(self, plan: Plan) -> bool:
+        """Whether a component has no event at all, so that there is nothing to look for."""
+        parts = list(t.positive(plan.tree.root))
+        if any(isinstance(n, t.Union) for n in parts) or not all(isinstance(v, p.Leaf) for v in plan.query.variables):
+            return False
+        return any(isinstance(n, t.Buffer) and not len(self.stacks.positions(n.accepts)) for n in parts)
 
-            later = Later(plan, self.stream, self.limits, self.threads)
-            with suppress(Costly), self.in_time() as left:
-                return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left)), None, -1
-        bound = self.found(plan, expected)
+    def alone(self, c: w.Cuboid, *, reused: bool) -> tuple[Matches, Results | None, int]:
+        """A query that the engine computes; its results, if others are computed from them; how many there are."""
+        plan = self.plans[c.name]
+        if c.totalled and (totals := self.totals(plan)) is not None:
+            return totals, None, -1
+        try:
+            few = not c.totalled and _is_totalled(plan)
+            bound = self.found(plan, c.rows, self.few(c.rows) if few else None)
+        except LimitExceeded as e:
+            if not few or e.limit != "max_matches":
+                raise
+            return self.alone(evolve(c, totalled=True), reused=False)  # there are more than it was thought
         if not reused:
             rows = [b.numbered(self.stream.rows) for b in bound]
             return Matches(self.stream.table, plan.schema, plan.query, rows), None, len(rows[0])
         results = _held(plan, bound)
         return as_matches(plan, self.stream, results.held), results, len(results.held)
 
-    def reused(self, plan: Plan, source: Results, actions: tuple[w.Action, ...]) -> Results:
-        """A query's results from those of another."""
+    def totals(self, plan: Plan) -> Matches | None:
+        """A query with AGG, answered event by event; None: that would cost more than to list its matches."""
+        from quercus.backends.local.running import Costly, run_totals
+
+        later = Later(plan, self.stream, self.limits, self.threads)
+        with suppress(Costly), self.in_time() as left:
+            return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left))
+        return None
+
+    def few(self, expected: float) -> Limits:
+        """The limits where matches are listed because they were thought to be few."""
+        return evolve(self.limits, max_matches=min(self.limits.max_matches, int(OFTEN * expected + MANY)))
+
+    def reused(self, plan: Plan, source: Results, actions: tuple[w.Action, ...]) -> Results | None:
+        """A query's results from those of another; None: they are too many, and its totals need none."""
         names = tuple(v.var for v in plan.query.variables)
         if not len(source.held) and not any(isinstance(a, w.Add) for a in actions):
-            return Results(nothing(len(names)), names)  # E-Cube, 5.1: what is stricter fails as well
-        found = self.worker(plan).run(source, actions)
-        if len(found.held) > self.limits.max_matches:
-            raise too_many(", ".join(names), self.limits)
+            return _none(plan)  # E-Cube, 5.1: what is stricter fails as well
+        try:
+            found = self.worker(plan).run(source, actions)
+            if len(found.held) > self.limits.max_matches and not w.is_count(plan.query):
+                raise too_many(", ".join(names), self.limits)
+        except LimitExceeded as e:
+            if e.limit == "max_seconds" or not _is_totalled(plan):
+                raise
+            return None
         if found.names != names:
             raise AssertionError(f"the actions bind {found.names}, the query {names}")
         return found
@@ -174,6 +208,15 @@ def delta_plan(plan: Plan, d: w.Delta) -> Plan:
 def leaves(tree: t.Tree) -> list[tuple[str, ...]]:
     """The types of all leaves of a plan, negated ones too."""
     return list(dict.fromkeys(n.accepts for n in t.walk(tree.root) if isinstance(n, t.Buffer)))
+
+
+def _is_totalled(plan: Plan) -> bool:
+    """Whether a query can be answered event by event."""
+    return plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
+
+
+def _none(plan: Plan) -> Results:
+    return Results(nothing(len(plan.query.variables)), tuple(v.var for v in plan.query.variables))
 
 
 def _held(plan: Plan, bound: Iterable[Bound]) -> Results:

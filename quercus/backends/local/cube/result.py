@@ -11,7 +11,7 @@ from quercus.backends.local.cube.held import Held, Listed
 from quercus.backends.local.events import Events
 from quercus.backends.local.exact import exact
 from quercus.backends.local.outputs import Answer, Bound, Rows
-from quercus.ir.workload import Ordering
+from quercus.ir.workload import Ordering, is_count
 from quercus.plan import Plan
 from quercus.result import Matches, counted, html
 
@@ -43,7 +43,7 @@ class CubeResult(Mapping[str, Matches]):
 def as_matches(plan: Plan, stream: Events, held: Held) -> Matches:
     """Held results as the matches of a query; where only their number is asked for, it is there already."""
     query, totals = plan.query, None
-    if query.aggregates and not query.group_by and all(a.function == "count" and not a.attr for a in query.aggregates):
+    if is_count(query):
         totals = pa.table({a.name: exact([len(held)], a.name) for a in query.aggregates})
     return Matches.of_stream(plan.schema, query, HeldMatches(plan, stream.table, stream.rows, held), totals)
 
