@@ -291,7 +291,7 @@ cdef class Windows(Asked):
                     if keeping == BY_WINDOW_:
                         r = self._keep_tuple(&w.chain, here)
                     elif keeping == BY_GROUP_ and (g.chain < 0 or self.nodes[g.chain].tuple_ != here):
-                        r = self._keep_tuple(&g.chain, here)
+                        r = self._keep_for(g, here)
                     else:
                         r = 0
                     if r:
@@ -333,7 +333,7 @@ cdef class Windows(Asked):
                 if end == self.horizon and push(&self.pending, -1 - group):
                     return -5
                 if self.keeping == BY_GROUP_:
-                    return self._keep_tuple(&g.chain, here)
+                    return self._keep_for(g, here)
             return 0
         i = g.head
         while i != g.fresh:

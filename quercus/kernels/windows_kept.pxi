@@ -36,23 +36,37 @@ cdef class Kept(Open):
         """Forget tuples of groups that were taken in before the oldest window was opened."""
         cdef int64_t k, i, most, node
         cdef Cluster* g
+        if not self.live_nodes:
+            return
         for k in range(self.n_busy):
+            self._send_for_group(k)
             g = &self.g[self.busy[k]]
             most, i = 0, g.head
             while i >= 0:
                 most = max(most, self.w[i].num + (g.num if self.alike and self._is_mature(g, i) else 0))
                 i = self.w[i].next_ if not self.alike else -1   # the first has the most
+            if g.held < most:       # its first tuple is in no chain
+                continue
+            g.held = most - 1
             node = g.chain
             if most <= 1:
                 self._forget(node)
                 g.chain = -1
                 continue
-            while most > 2 and node >= 0:
+            while most > 2:
                 node = self.nodes[node].back
                 most -= 1
-            if node >= 0:
-                self._forget(self.nodes[node].back)
-                self.nodes[node].back = -1
+            self._forget(self.nodes[node].back)
+            self.nodes[node].back = -1
+
+    cdef inline void _send_for_group(self, int64_t k) noexcept nogil:
+        """Memory of groups that come after the k-th of the busy ones."""
+        cdef int64_t head
+        if k + 2 * AHEAD < self.n_busy:
+            prefetch(&self.g[self.busy[k + 2 * AHEAD]])
+            head = self.g[self.busy[k + AHEAD]].head
+            prefetch(&self.w[head])
+            prefetch(&self.w[head].next_)
 
     def groups(self):
         """The groups that have windows."""
@@ -95,6 +109,7 @@ cdef class Kept(Open):
         cdef int64_t[:, ::1] windows = windows_, tuples
         cdef int64_t[::1] numbers = numbers_, ordered
         for k in range(self.n_busy):
+            self._send_for_group(k)
             g = &self.g[self.busy[k]]
             i = g.head
             while i >= 0:
@@ -169,5 +184,5 @@ cdef class Kept(Open):
             owner = tuples[k, 0]
             if not -1 - windows.shape[0] <= owner < n_groups:
                 raise ValueError("a tuple of no window")
-            if self._keep_tuple(&self.g[owner].chain if owner >= 0 else &self.w[-1 - owner].chain, tuples[k, 1]):
+            if self._keep_for(&self.g[owner], tuples[k, 1]) if owner >= 0 else self._keep_tuple(&self.w[-1 - owner].chain, tuples[k, 1]):
                 raise MemoryError()

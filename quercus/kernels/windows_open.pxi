@@ -19,7 +19,7 @@ cdef struct Cluster:        # the windows of one key: a line of the cache
     int64_t iter_
     int64_t num
     int64_t place           # among those that are not empty, or -1
-    int64_t unused
+    int64_t held            # tuples in the chain
 
 cdef struct Node:           # a tuple that was taken in
     int64_t tuple_          # by place in the columns
@@ -120,6 +120,7 @@ cdef class Open(Pass):
         if g.head < 0:
             g.head = <int32_t> i
             g.chain = g.fresh = -1
+            g.held = 0
             if self._be_busy(group):
                 return -5
         else:
@@ -159,6 +160,7 @@ cdef class Open(Pass):
         g.place = -1
         self._forget(g.chain)
         g.chain = g.head = g.tail = g.fresh = -1
+        g.held = 0
 
     cdef inline void _take_out(self, Cluster* g, int64_t before, int64_t i) noexcept nogil:
         """Release a window of a group, or of none, that stands behind another one there, or as the first behind -1."""
@@ -208,6 +210,11 @@ cdef class Open(Pass):
         chain[0] = <int32_t> i
         self.live_nodes += 1
         return -6 if self._held() > self.max_state else 0
+
+    cdef inline int _keep_for(self, Cluster* g, int64_t tuple_) noexcept nogil:
+        """The same for the windows of a group."""
+        g.held += 1
+        return self._keep_tuple(&g.chain, tuple_)
 
     cdef void _mature(self, Cluster* g) noexcept nogil:
         """The fresh windows of a group become like the others. Both are counted from where the fresh ones are ready."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from quercus.compiler.cube.alone import Stacked, stacked
 from quercus.compiler.cube.constants import CALIBRATED, FEW, LISTED, CubeConstants
@@ -91,14 +91,19 @@ def _followed(steps: tuple[PricedStep, ...], rows: float, rates: Rates, most: fl
 
 
 def priced(way: Way, columns: int, sizer: Sizer, c: CubeConstants = CALIBRATED) -> PricedWay:
-    """A way with all that its cost depends on but the numbers of events."""
-    return PricedWay(way, _steps(way.steps, sizer, c), columns * LISTED * (c.write if _is_written(way) else c.gather))
+    """A way with all that its cost depends on but the numbers of events. Without columns results are only counted."""
+    steps, last = _steps(way.steps, sizer, c), _last_insert(way)
+    if last is not None and not columns:  # ranges say how many they are
+        steps = (*steps[:-1], evolve(steps[-1], each=c.insert, found=0.0))
+    return PricedWay(way, steps, columns * LISTED * (c.write if last is not None and _is_last(last) else c.gather))
 
 
-def _is_written(way: Way) -> bool:
-    """Whether results are listed event by event, in the order of the answer: as the engine writes what it finds."""
+def _last_insert(way: Way) -> Step | None:
+    """The last step, if it leaves ranges of events that nobody has listed yet. At the end of a match, these are then
+    listed event by event, in the order of the answer: as the engine writes what it finds.
+    """
     last = next((s for s in reversed(way.steps) if not isinstance(s.action, Rename)), None)
-    return last is not None and isinstance(last.action, Insert) and not last.action.where and _is_last(last)
+    return last if last is not None and isinstance(last.action, Insert) and not last.action.where else None
 
 
 def _steps(steps: tuple[Step, ...], sizer: Sizer, c: CubeConstants) -> tuple[PricedStep, ...]:

@@ -27,10 +27,11 @@ from quercus.backends.local.windows.steps import Steps, groups_of, steps_of
 from quercus.backends.local.windows.store import Store
 from quercus.errors import DataError, OutOfOrder
 from quercus.ir.window import PatternWindow, conditions
-from quercus.kernels import windows
+from quercus.kernels import memory, windows
 from quercus.schema import Schema
 
 LEAST = 4096  # tuples that are kept before it is asked which are needed
+MARKED = 256  # bytes that are looked through for each place that is marked: beyond, places are sorted
 SINCE = 65_536  # tuples after which the state is written down, at least
 _ENDLESS = Limits(max_matches=2**62, max_state_bytes=2**62)
 
@@ -163,6 +164,7 @@ class _Live:
         self.store.set_constants(np.array(program.const_i, np.int64), [])
         self.labels.begin(self.store)
         self.position, self.clock = 0, -(2**63)
+        self.marks = _Marks()
         self.settled = 0  # tuples that were needed when that was last asked
 
     def push(self, events: Events, limits: Limits) -> list[Closed]:
@@ -196,7 +198,7 @@ class _Live:
             _, *places = kernel.finish()
             found.append(ordered(tuple(places)) if kernel.mixed else tuple(places))  # type: ignore[arg-type]
         listed = [part for f, b in zip(found, self.bare, strict=True) for part in (f[:2] if b else f[4:])]
-        needed = np.unique(np.concatenate(listed))
+        needed = self.marks.distinct(listed, len(self.store))
         rows = self.store.rows(needed) if len(needed) else table.slice(0, 0)
         closed = [of_rows(f, self.store.positions.values, needed, rows) for f in found]
         self.position += size
@@ -238,8 +240,8 @@ class _Live:
             kernel.mark(used)
         used[-1:] = 1
         places = np.flatnonzero(used)
-        moved = np.full(len(used), -1, np.int64)
-        moved[places] = np.arange(len(places))
+        moved = np.cumsum(used, out=memory.empty(len(used)))  # one more than the place that each of these gets
+        moved -= 1
         for kernel in self.kernels:
             kernel.move(moved)
         self.store.keep(places)
@@ -251,7 +253,7 @@ class _Live:
         self.settled = len(places)
 
     def state(self) -> saved.State:
-        self.settle()
+        self.settle(LEAST)
         listed = [kernel.state() for kernel in self.kernels]
         table = self.store.rows(np.arange(len(self.store))) if self.store.names else None
         return saved.State(
@@ -289,6 +291,26 @@ def _wanted(size: int, steps: Sequence[Steps]) -> NDArray[np.uint8]:
         wanted[s.at] = 1
     wanted[-1:] = 1
     return wanted
+
+
+class _Marks:
+    """Room to mark places in, where nothing is marked between two uses."""
+
+    def __init__(self) -> None:
+        self._room = np.zeros(0, np.bool_)
+
+    def distinct(self, places: Sequence[Index], size: int) -> Index:
+        """All these places below `size`, ascending, each once."""
+        if size > MARKED * sum(map(len, places)):
+            return np.unique(np.concatenate(places))
+        if size > len(self._room):
+            self._room = np.zeros(2 * size, np.bool_)
+        marks = self._room[:size]
+        for p in places:
+            marks[p] = True
+        found = np.flatnonzero(marks)
+        marks[found] = False
+        return found
 
 
 def _owners(owners: Index, before: Index, now: Index) -> Index:
