@@ -44,7 +44,8 @@ HOTTER = x.Compare(">=", x.Column(HERE, "heat", "float64"), x.Column(PREV, "heat
 OPEN = (100, 1_000, 10_000, 100_000)
 PUSH = 10_000
 WINDOWS = (1, 2, 4, 8)
-ALONE = "strings alone:"
+ALONE, WAITING = "strings alone:", "waiting"
+FLAT = 1.2  # what the same tuples may take longer beside a thousand times as many windows that wait
 HALF, WHOLE = ", half", ", whole"
 
 _LEAD = """
@@ -235,7 +236,7 @@ def by_open_windows(rounds: int) -> tuple[dict[str, list[float]], list[float]]:
         for kind, schema, table in (
             ("spread, strings", SCHEMA, spread),
             ("spread, numbers", NUMBERED, spread.set_column(2, "person", persons)),
-            ("waiting, strings", SCHEMA, waiting),
+            (f"{WAITING}, strings", SCHEMA, waiting),
         ):
             change = numbered if schema is NUMBERED else (lambda w: w)
             loaded = {part: load(table.slice(0, n), schema) for part, n in ((HALF, TUPLES), (WHOLE, 2 * TUPLES))}
@@ -376,7 +377,7 @@ def main() -> None:
     given = parser.parse_args()
     rounds = 1 if given.quick else 4
     print(measure.machine())
-    times, (growth, beyond), shared = example_5(rounds), by_open_windows(rounds), sharing(rounds)
+    times, (growth, beyond), shared = example_5(rounds), by_open_windows(2 * rounds), sharing(rounds)
     print("\n".join(lines(times, growth, beyond, shared)))
     figures = {
         "example 5": times,
@@ -396,7 +397,9 @@ def ratios(times: dict[str, float], growth: dict[str, list[float]]) -> dict[str,
         "Example 5 over the best of DuckDB": record.Ratio(best / own, 3),
         "Example 5 over Algorithm 1 in Python": record.Ratio(times["python, straight"] / own, 20),
         **{
-            f"{OPEN[-1]:,} open windows over {OPEN[0]:,}: {k}": record.Ratio(r[-1] / r[0], less=True)
+            f"{OPEN[-1]:,} open windows over {OPEN[0]:,}: {k}": record.Ratio(
+                r[-1] / r[0], FLAT if k.startswith(WAITING) else None, less=True
+            )
             for k, r in growth.items()
             if not k.startswith(ALONE)
         },

@@ -64,8 +64,13 @@ cdef class Pairs(Pass):
         s = self.at
         while s < n and steps[s] < until:
             code, f = codes[s], self.flags[s]
-            if s + 2 * AHEAD < n and codes[s + 2 * AHEAD] >= 0:
-                prefetch(&self.queues[codes[s + 2 * AHEAD]])
+            if s + 2 * AHEAD < n:
+                if codes[s + 2 * AHEAD] >= 0:
+                    prefetch(&self.queues[codes[s + 2 * AHEAD]])
+                if codes[s + AHEAD] >= 0 and not self.flags[s + AHEAD] & STARTS_:
+                    j = self.queues[codes[s + AHEAD]].head
+                    if j >= 0:
+                        prefetch(&steps[j])
             s += 1
             if s & 65535 == 0:
                 if self.cancelled:

@@ -31,7 +31,6 @@ from quercus.kernels import memory, windows
 from quercus.schema import Schema
 
 LEAST = 4096  # tuples that are kept before it is asked which are needed
-MARKED = 256  # bytes that are looked through for each place that is marked: beyond, places are sorted
 SINCE = 65_536  # tuples after which the state is written down, at least
 _ENDLESS = Limits(max_matches=2**62, max_state_bytes=2**62)
 
@@ -164,7 +163,6 @@ class _Live:
         self.store.set_constants(np.array(program.const_i, np.int64), [])
         self.labels.begin(self.store)
         self.position, self.clock = 0, -(2**63)
-        self.marks = _Marks()
         self.settled = 0  # tuples that were needed when that was last asked
 
     def push(self, events: Events, limits: Limits) -> list[Closed]:
@@ -198,7 +196,7 @@ class _Live:
             _, *places = kernel.finish()
             found.append(ordered(tuple(places)) if kernel.mixed else tuple(places))  # type: ignore[arg-type]
         listed = [part for f, b in zip(found, self.bare, strict=True) for part in (f[:2] if b else f[4:])]
-        needed = self.marks.distinct(listed, len(self.store))
+        needed = _distinct(listed, place, place + size)
         rows = self.store.rows(needed) if len(needed) else table.slice(0, 0)
         closed = [of_rows(f, self.store.positions.values, needed, rows) for f in found]
         self.position += size
@@ -293,24 +291,15 @@ def _wanted(size: int, steps: Sequence[Steps]) -> NDArray[np.uint8]:
     return wanted
 
 
-class _Marks:
-    """Room to mark places in, where nothing is marked between two uses."""
-
-    def __init__(self) -> None:
-        self._room = np.zeros(0, np.bool_)
-
-    def distinct(self, places: Sequence[Index], size: int) -> Index:
-        """All these places below `size`, ascending, each once."""
-        if size > MARKED * sum(map(len, places)):
-            return np.unique(np.concatenate(places))
-        if size > len(self._room):
-            self._room = np.zeros(2 * size, np.bool_)
-        marks = self._room[:size]
-        for p in places:
-            marks[p] = True
-        found = np.flatnonzero(marks)
-        marks[found] = False
-        return found
+def _distinct(places: Sequence[Index], first: int, end: int) -> Index:
+    """All these places below `end`, ascending, each once. Most are not below `first`: these are marked, not sorted."""
+    marks = np.zeros(end - first, np.bool_)
+    old: list[Index] = []
+    for p in places:
+        is_old = p < first
+        old.append(p[is_old])
+        marks[p[~is_old] - first] = True
+    return np.concatenate([np.unique(np.concatenate(old)), np.flatnonzero(marks) + first])
 
 
 def _owners(owners: Index, before: Index, now: Index) -> Index:
