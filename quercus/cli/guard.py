@@ -20,16 +20,15 @@ def guarded(argv: Sequence[str] | None) -> int:
     """Run a command line under guard; the exit code."""
     from quercus.cli.parser import made
 
-    as_json = False
+    given = sys.argv[1:] if argv is None else list(argv)
+    as_json = "--json" in given
     try:
         with _terminable():
-            given = sys.argv[1:] if argv is None else list(argv)
             args = made(given[0] if given else "").parse_args(given)
-            as_json = getattr(args, "json", False)
             code: int = args.run(args)
             sys.stdout.flush()
             return code
-    except SystemExit as e:  # argparse, which has said what is wrong
+    except SystemExit as e:  # argparse, which has shown its help or the version
         return e.code if isinstance(e.code, int) else exits.USAGE
     except KeyboardInterrupt:
         _say("interrupted")

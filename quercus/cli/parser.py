@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from quercus.cli import exits
 
@@ -28,8 +28,8 @@ COMMANDS = {
 class Parser(argparse.ArgumentParser):
     """Its usage errors are one line and a way on."""
 
-    def error(self, message: str) -> None:  # type: ignore[override]
-        self.exit(exits.USAGE, f"quercus: {message}\nTry '{self.prog} --help'.\n")
+    def error(self, message: str) -> NoReturn:
+        raise exits.UsageError(f"{message}\nTry '{self.prog} --help'.")
 
 
 class Command(Parser):

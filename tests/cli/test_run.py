@@ -355,6 +355,10 @@ def test_errors_are_json_where_json_is_asked_for(run: Run, events: Path) -> None
     assert "--max-matches" in said["message"]
     code, _, err = run("check", QUERY, "nowhere.csv", "--json")
     assert (code, json.loads(err)["error"]["message"]) == (exits.DATA, "no file at 'nowhere.csv'")
+    code, out, err = run("run", "--json", QUERY)
+    said = json.loads(err)["error"]
+    assert (code, out, said["exit"]) == (exits.USAGE, "", exits.USAGE)
+    assert said["message"].startswith("the following arguments are required: EVENTS")
 
 
 def test_where_nothing_is_found_it_says_how_to_learn_why(run: Run, events: Path) -> None:
