@@ -158,7 +158,7 @@ class Ways:
     def pooled(self) -> dict[str, list[float]]:
         """The least seconds of each way, until numbers are known and in all; equal orderings are one."""
         orders = {
-            share: [(c.name, c.source, c.actions, c.totalled) for c in cube.ordering.cuboids]
+            share: [(c.name, c.source, c.actions, c.totalled, c.counted) for c in cube.ordering.cuboids]
             for share, cube in self.cubes.items()
         }
         return measure.pooled(self.best, {"alone": None, **orders})

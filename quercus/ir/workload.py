@@ -164,6 +164,7 @@ class Cuboid:
     rows: float
     cost: float
     totalled: bool = False  # alone, by running totals: its matches are not listed, and no source for others
+    counted: bool = False  # alone: its matches are counted by running totals, and listed when they are asked for
 
 
 @frozen

@@ -270,6 +270,45 @@ def test_random_workloads_return_what_they_return_alone(share: str) -> None:
     assert (reused > 30) == (share != "independent")
 
 
+def test_what_is_counted_first_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries that are alone and no source are counted by running totals, and listed when somebody asks."""
+    monkeypatch.setattr(alone, "LISTED", -inf)  # counting is worth it always
+    seen: Counter[str] = Counter()
+    for seed in range(200):
+        w = workload(seed, size=2 + seed % 11, length=14)
+        cube = qc.cube(w.queries, w.schema())
+        result = cube.run(w.events)
+        for name, plan in cube.plans.items():
+            expected, c = plan.run(w.events), cube.cuboid(name)
+            what = f"seed {seed}, {name}: {c}\n{plan.text}"
+            assert len(result[name]) == len(expected) == result.sizes[name], what
+            assert result[name].rows() == expected.rows(), what
+            assert result[name].to_arrow().equals(expected.to_arrow()), what
+            assert len(result[name]) == len(expected), what
+            assert not c.counted or (c.source is None and all(o.source != name for o in cube.ordering.cuboids)), what
+            seen["counted"] += c.counted
+            seen["counted, with matches"] += c.counted and len(expected) > 0
+    assert seen["counted, with matches"] > 30, seen
+
+
+def test_very_many_matches_are_counted_first() -> None:
+    """Limits hold all the same: of matches at once, of state only for what is listed."""
+    events = {"ts": list(range(6000)), "type": ["A", "B", "C"] * 2000}
+    queries = {"q": "PATTERN SEQ(A, B, C) WITHIN 300", "r": "PATTERN SEQ(B, C, A) WITHIN 300"}
+    cube = qc.cube(queries, qc.Schema({}))
+    result = cube.run(events)
+    assert [c.counted for c in cube.ordering.cuboids] == [True, True]
+    assert "alone, counted first" in cube.explain()
+    expected = qc.compile(queries["q"], qc.Schema({})).run(events)
+    assert len(result["q"]) == len(expected)
+    assert all((a.held == b.held).all() for a, b in zip(result["q"].bound, expected.bound, strict=True))
+    with pytest.raises(qc.LimitExceeded, match="than the limit of 1,000,000"):
+        cube.run(events, limits=qc.Limits(max_matches=1_000_000))
+    with cube.stream() as s:
+        s.push({"ts": [0, 1, 2], "type": ["A", "B", "C"]})
+        assert "counted first" not in s.explain()
+
+
 @pytest.mark.parametrize("share", STRATEGIES)
 def test_random_totals_are_what_they_are_alone(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries with AGG among others: totalled event by event, listed, computed from each other, more than expected."""

@@ -36,6 +36,7 @@ from quercus.result import Bound, Matches
 
 Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
+MANY, SPARE, RESERVED = 1e6, 1.25, 2.0**26  # expected matches that get room from the start, a quarter more than that
 _CUT = {match.TOO_MANY: "max_matches", match.TOO_LONG: "max_seconds"}
 
 
@@ -73,25 +74,32 @@ def run_plan(
 
 @define(eq=False)
 class Later:
-    """The matches behind running totals, listed when they are asked for."""
+    """The matches behind running totals, listed when they are asked for. `count`: how many, if that is known."""
 
     plan: Plan
     stream: Events
     limits: Limits
     threads: int
+    count: int | None = None
     _made: Answer | None = field(default=None, init=False)
 
     def __len__(self) -> int:
-        return len(self.answer())
+        return self.count if self.count is not None else len(self.answer())
 
     def answer(self) -> Answer:
         if self._made is None:
-            found = find(self.plan, self.stream, self.limits, threads=self.threads)
+            room = room_for(self.count or 0)
+            found = find(self.plan, self.stream, self.limits, threads=self.threads, expected=room)
             self._made = Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
         return self._made
 
     def numbered(self) -> tuple[Bound, ...]:
         return tuple(self.answer().bound.values())
+
+
+def room_for(expected: float) -> float:
+    """Matches that `find` makes room for from the start, where so many are expected."""
+    return min(SPARE * expected, RESERVED) if expected > MANY else 0.0
 
 
 def needed(plan: Plan) -> frozenset[str] | None:

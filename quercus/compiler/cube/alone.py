@@ -16,7 +16,7 @@ from attrs import frozen
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.cube.conditions import Known
 from quercus.compiler.cube.constants import CALIBRATED as CUBE
-from quercus.compiler.cube.constants import CLEARLY, CubeConstants
+from quercus.compiler.cube.constants import CLEARLY, LISTED, CubeConstants
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.sequences import conditions, gaps
 from quercus.compiler.cube.sizes import Barred, Size, Sizer
@@ -43,6 +43,10 @@ class Alone(Protocol):
 
     def is_totalled(self, rates: Rates) -> bool:
         """Whether it is answered by running totals, and lists no matches that others could be computed from."""
+        ...
+
+    def is_counted(self, rates: Rates) -> bool:
+        """Whether to count its matches by running totals takes next to nothing beside listing them."""
         ...
 
 
@@ -76,6 +80,14 @@ class Stacked:
     def is_totalled(self, rates: Rates) -> bool:
         return False
 
+    def is_counted(self, rates: Rates) -> bool:
+        return self.running(rates) <= (1 - LISTED) * self.cost(rates)
+
+    def running(self, rates: Rates) -> float:
+        """By running totals: each event costs some steps for each component, however many matches it ends."""
+        each = CALIBRATED.leaf + CUBE.total * len(self.whole.leaves)
+        return CUBE.start + sum(rates.events(types) for types in self.parts) * each
+
     def cost(self, rates: Rates) -> float:
         if self.is_barren(rates):
             return 0.0
@@ -99,15 +111,13 @@ class Totalled:
         return self.listed.is_barren(rates)
 
     def is_totalled(self, rates: Rates) -> bool:
-        return not self.is_barren(rates) and self._running(rates) <= CLEARLY * self.listed.cost(rates)
+        return not self.is_barren(rates) and self.listed.running(rates) <= CLEARLY * self.listed.cost(rates)
+
+    def is_counted(self, rates: Rates) -> bool:
+        return False
 
     def cost(self, rates: Rates) -> float:
-        return self._running(rates) if self.is_totalled(rates) else self.listed.cost(rates)
-
-    def _running(self, rates: Rates) -> float:
-        """Each event costs some steps for each component, however many matches it ends."""
-        each = CALIBRATED.leaf + CUBE.total * len(self.listed.whole.leaves)
-        return CUBE.start + sum(rates.events(types) for types in self.listed.parts) * each
+        return self.listed.running(rates) if self.is_totalled(rates) else self.listed.cost(rates)
 
 
 @frozen(eq=False)
@@ -126,6 +136,9 @@ class Planned:
 
     def is_totalled(self, rates: Rates) -> bool:
         return self.totalled
+
+    def is_counted(self, rates: Rates) -> bool:
+        return False
 
     def cost(self, rates: Rates) -> float:
         return CUBE.start + (self.tree.cost - self.tree.routing) / rates.reach(self.window, ())

@@ -56,7 +56,8 @@ def _cuboid(w: Workload, c: Cuboid, found: Prices, sizes: Mapping[str, int] | No
     if sizes is not None and sizes.get(c.name, -1) >= 0:  # those that are only totalled are not counted
         rows = f"{sizes[c.name]:,} rows ({rows} expected)"
     if c.source is None:
-        yield f"  alone{', totalled event by event' if c.totalled else ''}: {c.reason}"
+        how = ", totalled event by event" if c.totalled else ", counted first" if c.counted else ""
+        yield f"  alone{how}: {c.reason}"
         yield f"  {rows}, cost {number(c.cost)}"
         return
     assert c.case is not None

@@ -25,13 +25,14 @@ class Prices:
     alone: Mapping[str, float]
     barren: Set[str]  # queries of which a component has no event
     totalled: Set[str]  # queries that list no matches: no source for others
+    counted: Set[str]  # queries that may be counted first, and listed when they are asked for
     reuse: Mapping[tuple[str, str], tuple[float, Way]]  # by source and query: the cheapest way (equations 8 and 11)
 
 
 def prices(w: Workload, rates: Rates, *, useful: bool = False, live: bool = False) -> Prices:
     """All of it; or, if only that is asked for, what can be `useful`: no ordering is cheaper by what costs more.
 
-    `live`: what has AGG is never listed for others.
+    `live`: what has AGG is never listed for others, and nothing is listed later.
     """
     rows = {name: a.rows(rates) for name, a in w.alone.items()}
     alone = {name: a.cost(rates) for name, a in w.alone.items()}
@@ -39,6 +40,7 @@ def prices(w: Workload, rates: Rates, *, useful: bool = False, live: bool = Fals
         name for name, a in w.alone.items() if a.is_totalled(rates) or (live and w.plans[name].query.aggregates)
     }
     barren = {name for name, a in w.alone.items() if a.is_barren(rates)}
+    counted = set() if live else {name for name, a in w.alone.items() if a.is_counted(rates)}
     reuse = {}
     for (source, name), found in w.reusable.items():
         if source in totalled:
@@ -50,14 +52,16 @@ def prices(w: Workload, rates: Rates, *, useful: bool = False, live: bool = Fals
         cost, best = min((way.cost(rows[source], rates, most), i) for i, way in enumerate(found))
         if cost <= most:
             reuse[source, name] = cost, found[best].way
-    return Prices(rows, alone, barren, totalled, reuse)
+    return Prices(rows, alone, barren, totalled, counted, reuse)
 
 
 def ordering(w: Workload, strategy: Strategy, rates: Rates, given: Prices | None = None) -> Ordering:
     """How each query of a workload is come by, sources first."""
     found = given or prices(w, rates, useful=strategy == "chase")
     sources = _sources(w, strategy, found)
-    return Ordering(strategy, tuple(_cuboid(name, sources[name], w, strategy, found) for name in _in_turn(sources)))
+    later = found.counted - set(sources.values()) if strategy == "chase" else set[str]()
+    cuboids = (_cuboid(name, sources[name], w, strategy, found, later=name in later) for name in _in_turn(sources))
+    return Ordering(strategy, tuple(cuboids))
 
 
 def _sources(w: Workload, strategy: Strategy, found: Prices) -> dict[str, str | None]:
@@ -117,13 +121,13 @@ def _in_turn(sources: Mapping[str, str | None]) -> Iterator[str]:
             yield one
 
 
-def _cuboid(name: str, source: str | None, w: Workload, strategy: Strategy, found: Prices) -> Cuboid:
+def _cuboid(name: str, source: str | None, w: Workload, strategy: Strategy, found: Prices, *, later: bool) -> Cuboid:
     rows = found.rows[name]
     if source is not None:
         cost, way = found.reuse[source, name]
         return Cuboid(name, source, way.case, way.actions, REASONS[way.case], rows, cost)
     why, totalled = _why_alone(name, w, strategy, found), name in found.totalled
-    return Cuboid(name, None, None, (), why, rows, found.alone[name], totalled)
+    return Cuboid(name, None, None, (), why, rows, found.alone[name], totalled, later)
 
 
 TOTALLED = "its matches are totalled without being listed"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+import pyarrow as pa
 from attrs import evolve
 
 from quercus.backends.base import Limits
@@ -19,7 +20,7 @@ from quercus.backends.local.dialect import is_files
 from quercus.backends.local.events import Events, load
 from quercus.backends.local.joins import STATE_BYTES
 from quercus.backends.local.outputs import Bound
-from quercus.backends.local.run import Later, find, needed, too_long, too_many
+from quercus.backends.local.run import MANY, Later, find, needed, room_for, too_long, too_many
 from quercus.errors import LimitExceeded
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
@@ -28,7 +29,6 @@ from quercus.plan import Plan
 from quercus.result import Matches
 
 MOST = 2**31 - 1  # events, and matches of a source: beyond, queries are computed alone
-MANY, SPARE, RESERVED = 1e6, 1.25, 2.0**26  # expected matches that get room from the start, a quarter more than that
 OFTEN = 8.0  # times as many matches as expected may be listed where totals could do without
 Order = Callable[[Mapping[tuple[str, ...], int], int, float], w.Ordering]
 
@@ -100,6 +100,8 @@ class Cube:
         plan = self.plans[c.name]
         if c.totalled and (totals := self.totals(plan)) is not None:
             return totals, None, -1
+        if c.counted and (counted := self.counted(plan)) is not None:
+            return counted, None, len(counted)
         try:
             few = not c.totalled and _is_totalled(plan)
             bound = self.found(plan, c.rows, self.few(c.rows) if few else None)
@@ -115,11 +117,27 @@ class Cube:
 
     def totals(self, plan: Plan) -> Matches | None:
         """A query with AGG, answered event by event; None: that would cost more than to list its matches."""
+        table = self.totalled(plan)
+        later = Later(plan, self.stream, self.limits, self.threads)
+        return None if table is None else Matches.of_stream(plan.schema, plan.query, later, table)
+
+    def counted(self, plan: Plan) -> Matches | None:
+        """A query whose matches are counted, and listed when they are asked for; None: only a list tells how many."""
+        counting = _counting(plan)
+        table = self.totalled(counting) if _is_totalled(counting) else None
+        if table is None:
+            return None
+        n = int(table.column(0)[0].as_py())
+        if n > self.limits.max_matches:
+            raise too_many(", ".join(v.var for v in plan.query.variables), self.limits)
+        return Matches.of_stream(plan.schema, plan.query, Later(plan, self.stream, self.limits, self.threads, n))
+
+    def totalled(self, plan: Plan) -> pa.Table | None:
+        """Running totals, unless they would cost more than to list the matches."""
         from quercus.backends.local.running import Costly, run_totals
 
-        later = Later(plan, self.stream, self.limits, self.threads)
         with suppress(Costly), self.in_time() as left:
-            return Matches.of_stream(plan.schema, plan.query, later, run_totals(plan, self.stream, left))
+            return run_totals(plan, self.stream, left)
         return None
 
     def few(self, expected: float) -> Limits:
@@ -172,10 +190,9 @@ class Cube:
 
     def found(self, plan: Plan, expected: float = 0.0, limits: Limits | None = None) -> list[Bound]:
         """What the engine finds, as positions."""
-        room = min(SPARE * expected, RESERVED) if expected > MANY else 0.0
         with self.in_time() as left:
             own = left if limits is None else evolve(limits, max_seconds=left.max_seconds)
-            return find(plan, self.stream, own, threads=self.threads, numbered=False, expected=room)
+            return find(plan, self.stream, own, threads=self.threads, numbered=False, expected=room_for(expected))
 
     @contextmanager
     def in_time(self) -> Iterator[Limits]:
@@ -213,6 +230,15 @@ def leaves(tree: t.Tree) -> list[tuple[str, ...]]:
 def _is_totalled(plan: Plan) -> bool:
     """Whether a query can be answered event by event."""
     return plan.tree.aggregation is not None and plan.tree.aggregation.strategy == "running"
+
+
+def _counting(plan: Plan) -> Plan:
+    """The plan for the number of a query's matches."""
+    if "counting" not in plan.made:
+        count = p.Aggregate("n", "count", None, None, "int64")
+        plan.made["counting"] = plan.with_query(evolve(plan.bound, returns=(), aggregates=(count,)), plan.schema)
+    made: Plan = plan.made["counting"]
+    return made
 
 
 def _none(plan: Plan) -> Results:
