@@ -292,6 +292,26 @@ def test_pattern_windows_in_patterns_are_told_apart() -> None:
     assert compiled.explain().count("S: 2 pattern windows in one pass, with tuples kept once") == 1
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("AND({0} a, {0} b) WITHIN 9", []),
+        ("AND({0} a, {1} b) WITHIN 9", []),
+        ("AND({0} a, !{0} b) WITHIN 9", [(4, 2)]),
+        ("AND({0}, {0}) WITHIN 9 RETURN S_1_1.v AS x", []),
+        ("AND({0} a, S b) WITHIN 1 RETURN a.v AS x, b.v AS y", [(4, 2, 1), (4, 2, 2)]),
+    ],
+)
+def test_equal_pattern_windows_in_a_pattern_are_one_event_type(pattern: str, expected: list[Any]) -> None:
+    """What closes is one event: a match binds it once, and another one with it is no other."""
+    ways = "S[Pattern By (v = 1; v = 2; TRUE; FALSE)]", "S[ pattern by (S.v = 1 ;(v) = 2;true;false) ]"
+    text = pattern.format(*ways)
+    text += "" if "RETURN" in text else " RETURN a.v AS x"
+    compiled = qc.continuous(f"ISTREAM(SELECT * FROM (PATTERN {text})[Now])", {"S": S})
+    assert [name for name, _ in compiled.query.named] == ["S_1"]
+    assert sorted(tuple(row.values()) for row in compiled.run({"S": stream((3, 1), (4, 2))})) == expected
+
+
 def test_pattern_windows_of_a_query_run_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever query, SELECT or source they stand in; equal ones once."""
     passes: list[int] = []
