@@ -414,9 +414,18 @@ def test_it_can_be_explained_and_drawn(tmp_path: Path) -> None:
     shown = query.explain()
     assert shown.splitlines()[0] == "query Trip"
     assert "[Pattern By]: start Location = 'Lab'; termination (Person = FIRST(Person)) and (Location = 'Home')" in shown
+    assert "\nwindows\n  At: open windows are kept by Person; a tuple touches those of its own, all at once" in shown
     assert query.graph().source.count("shape=") == 9
     assert query.render(tmp_path / "q.dot").read_text() == query.graph().source
     assert "text/plain" in query._repr_mimebundle_()
+
+
+def test_explain_says_what_a_tuple_touches() -> None:
+    """Window by window; nothing where there is none."""
+    query = "ISTREAM(SELECT NUM() FROM S[Pattern By (TRUE; v = FIRST(v); TRUE; {0})] UNION SELECT v FROM S[Now])"
+    every = "S: a tuple that differs in v can close, drop or enlarge a window: a tuple touches all, one by one"
+    assert qc.continuous(query.format("TRUE"), {"S": S}).explain().endswith(f"\n\nwindows\n  {every}")
+    assert "windows" not in qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S}).explain()
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------
