@@ -135,10 +135,11 @@ class Continuous:
         return output_schema(self.query.query.columns, self.clock)
 
     def explain(self) -> str:
-        """The query as a tree of operators, from the output down to the streams."""
+        """The query as a tree of operators, from the output down to the streams, and how its pattern windows run."""
+        from quercus.backends.local.windows.plan import plan_of
         from quercus.compiler.continuous.explain import explain
 
-        return explain(self.query, self.patterns, self.clock)
+        return explain(self.query, self.patterns, self.clock, lambda window: plan_of(window).reason)
 
     def graph(self) -> graphviz.Digraph:
         """The tree as a `graphviz.Digraph`."""

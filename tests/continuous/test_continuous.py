@@ -292,6 +292,26 @@ def test_pattern_windows_in_patterns_are_told_apart() -> None:
     assert compiled.explain().count("S: 2 pattern windows in one pass, with tuples kept once") == 1
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("AND({0} a, {0} b) WITHIN 9", []),
+        ("AND({0} a, {1} b) WITHIN 9", []),
+        ("AND({0} a, !{0} b) WITHIN 9", [(4, 2)]),
+        ("AND({0}, {0}) WITHIN 9 RETURN S_1_1.v AS x", []),
+        ("AND({0} a, S b) WITHIN 1 RETURN a.v AS x, b.v AS y", [(4, 2, 1), (4, 2, 2)]),
+    ],
+)
+def test_equal_pattern_windows_in_a_pattern_are_one_event_type(pattern: str, expected: list[Any]) -> None:
+    """What closes is one event: a match binds it once, and another one with it is no other."""
+    ways = "S[Pattern By (v = 1; v = 2; TRUE; FALSE)]", "S[ pattern by (S.v = 1 ;(v) = 2;true;false) ]"
+    text = pattern.format(*ways)
+    text += "" if "RETURN" in text else " RETURN a.v AS x"
+    compiled = qc.continuous(f"ISTREAM(SELECT * FROM (PATTERN {text})[Now])", {"S": S})
+    assert [name for name, _ in compiled.query.named] == ["S_1"]
+    assert sorted(tuple(row.values()) for row in compiled.run({"S": stream((3, 1), (4, 2))})) == expected
+
+
 def test_pattern_windows_of_a_query_run_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever query, SELECT or source they stand in; equal ones once."""
     passes: list[int] = []
@@ -394,9 +414,18 @@ def test_it_can_be_explained_and_drawn(tmp_path: Path) -> None:
     shown = query.explain()
     assert shown.splitlines()[0] == "query Trip"
     assert "[Pattern By]: start Location = 'Lab'; termination (Person = FIRST(Person)) and (Location = 'Home')" in shown
+    assert "\nwindows\n  At: open windows are kept by Person; a tuple touches those of its own, all at once" in shown
     assert query.graph().source.count("shape=") == 9
     assert query.render(tmp_path / "q.dot").read_text() == query.graph().source
     assert "text/plain" in query._repr_mimebundle_()
+
+
+def test_explain_says_what_a_tuple_touches() -> None:
+    """Window by window; nothing where there is none."""
+    query = "ISTREAM(SELECT NUM() FROM S[Pattern By (TRUE; v = FIRST(v); TRUE; {0})] UNION SELECT v FROM S[Now])"
+    every = "S: a tuple that differs in v can close, drop or enlarge a window: a tuple touches all, one by one"
+    assert qc.continuous(query.format("TRUE"), {"S": S}).explain().endswith(f"\n\nwindows\n  {every}")
+    assert "windows" not in qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S}).explain()
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------

@@ -54,6 +54,10 @@ TABLE = [
         "[Pattern By",
         "leave OVER out",
     ),
+    *(
+        Wrong("E403", f"ISTREAM(SELECT * FROM (PATTERN SEQ(At{w} w, Room r) WITHIN 5 s)[Now])", w[1:4], "in FROM")
+        for w in ("[Now]", "[ROWS 3]", "[Range 5 s]", "[Unbounded]", "[Partition By n Rows 2]")
+    ),
     # the text
     Wrong("E001", "SELECT * FROM At[Now]", "SELECT", "write ISTREAM(SELECT"),
     Wrong("E001", "ISTREM(SELECT * FROM At[Now])", "ISTREM", "did you mean 'ISTREAM'"),
@@ -72,6 +76,8 @@ TABLE = [
     Wrong("E001", "ISTREAM(SELECT n FROM At[Now]);", ";", "no ';' at its end"),
     Wrong("E001", "ISTREAM(SELECT n FROM At[Range 2 parsecs])", "parsecs", "did you mean 'sec'"),
     Wrong("E001", "ISTREAM(SELECT n FROM At[Partition By n Row 2])", "Row", "did you mean 'Rows'"),
+    Wrong("E403", "ISTREAM(SELECT n FROM At[Partition By At.n Rows 2])", ".n", "names alone"),
+    Wrong("E403", "ISTREAM(SELECT n FROM At[Partition By abs(n) Rows 2])", "(n)", "names alone"),
     Wrong("E403", "ISTREAM(SELECT n FROM At[Partition By n])", "])", "write [Partition By a, b Rows 3]"),
     Wrong("E002", "ISTREAM(SELECT n FROM At[Now]", "(SELECT", "add the missing ')'"),
     Wrong("E002", "ISTREAM(SELECT n FROM At[Now)", "[Now", "this wants a ']'"),
@@ -93,6 +99,9 @@ TABLE = [
     Wrong("E104", "ISTREAM(SELECT At.Stat FROM At[Now])", "At.Stat", "attributes: Person, Location, n, Timestamp"),
     Wrong("E104", "ISTREAM(SELECT At FROM At[Now])", "At FROM", "write At.attribute"),
     Wrong("E104", window(termination="Locaton = 'Lab'"), "Locaton", "did you mean 'Location'"),
+    Wrong("E104", window(termination="ITER > 2"), "ITER > 2", "write ITER()"),
+    Wrong("E104", window(termination="n = Prev"), "Prev", "write PREV(a)"),
+    Wrong("E104", "ISTREAM(SELECT NUM FROM At[Pattern By (TRUE; TRUE; TRUE; TRUE)])", "NUM FROM", "write NUM()"),
     Wrong("E104", "ISTREAM(SELECT n FROM At[Partition By Persn Rows 2])", "Persn", "did you mean 'Person'"),
     Wrong("E104", "ISTREAM(SELECT type FROM Room[Now])", "type", "attributes: "),
     Wrong("E106", "ISTREAM(SELECT frist(n) FROM At[Now])", "frist(n)", "did you mean 'first'"),
@@ -101,6 +110,7 @@ TABLE = [
     Wrong("E108", "ISTREAM(SELECT n FROM At[Now], Room[Now])", "n FROM", "write At.n or Room.n"),
     Wrong("E108", "ISTREAM(SELECT Timestamp FROM At[Now], Room[Now])", "Timestamp", "At.Timestamp or Room.Timestamp"),
     Wrong("E109", "ISTREAM(SELECT n FROM Att[Now])", "Att", "did you mean 'At'"),
+    Wrong("E109", "WITH Q AS (ISTREAM(SELECT n FROM Q[Now])) ISTREAM(SELECT n FROM Q[Now])", "Q[Now]", "before it"),
     Wrong("E109", "ISTREAM(SELECT 1 FROM (PATTERN SEQ(At a, Ro b) WITHIN 5)[Now])", "Ro b", "'Room'"),
     Wrong("E109", "ISTREAM(SELECT 1 FROM (PATTERN SEQ(At a, At b) WITHIN 5) OVER Rom [Now])", "Rom", "'Room'"),
     # types

@@ -47,6 +47,7 @@ class _Binder:
         self.clock: Tuples | None = None
         self.clock_of = ""
         self.found: list[tuple[str, w.Query]] = []  # queries that have a name
+        self.events: dict[tuple[object, ...], str] = {}  # names of windows that are events
         self.patterns = Patterns(self.text, schemas, self.tuples_of, self.windowed)
 
     def fail(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
@@ -71,16 +72,20 @@ class _Binder:
     def windowed(self, e: c.WindowedType, words: frozenset[str] | None, own: frozenset[str]) -> str:
         """The name of a query that gives the windows of a pattern window as events of a pattern: of each the last
         tuple, and what else is asked for. `words` are those of the pattern, `own` those after its variable; without
-        words all is asked for.
+        words all is asked for. Equal windows have one name: what closes is one event, which a match binds once.
         """
-        _, tuples = self.tuples_of(e.stream.name, e.stream.span)
+        stream, tuples = self.tuples_of(e.stream.name, e.stream.span)
         columns = dict(windowed_columns(tuples))
         if words is None or own - {*columns, "ts", "type"}:  # one that there is not: the error lists those that are
             words = frozenset(columns)
         items = [s.Output(windowed_value(*call), name) for name, call in columns.items() if name in words]
         items = items or [s.Output(windowed_value("first", "ts"), "first_ts")]
+        window = self.window(e.window, e.stream.name, e.stream.name, tuples)
+        event = (stream, window, tuple(item.name for item in items))
+        if event in self.events:
+            return self.events[event]
         taken = {*self.given, *self.named, *(name for name, _, _ in self.source.named)}
-        name = next(n for i in count(1) if (n := f"{e.stream.name}_{i}") not in taken)
+        name = self.events[event] = next(n for i in count(1) if (n := f"{e.stream.name}_{i}") not in taken)
         source = c.Source(e.stream, e.window, span=e.stream.span)
         self.add(name, c.Stream("istream", c.Select(tuple(items), (source,), span=e.stream.span)))
         return name
@@ -147,6 +152,8 @@ class _Binder:
         if tuples is None:
             known = [*self.named, *self.given]
             hint = nearest(name, known) or "streams: " + ", ".join(known)
+            if name in [n for n, _, _ in self.source.named]:
+                hint = "a query of WITH sees those before it"
             self.fail("E109", f"no stream '{name}'", span, hint)
         if self.clock is None:
             self.clock, self.clock_of = tuples, name

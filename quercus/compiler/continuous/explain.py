@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from attrs import frozen
@@ -34,12 +34,20 @@ class Operator:
     inputs: tuple[Operator, ...] = ()
 
 
-def explain(query: w.Continuous, patterns: tuple[Plan, ...], clock: Schema) -> str:
-    """The operators of each query, its streams as leaves; then the plans of its patterns."""
+def explain(
+    query: w.Continuous, patterns: tuple[Plan, ...], clock: Schema, reason: Callable[[w.PatternWindow], str]
+) -> str:
+    """The operators of each query, its streams as leaves; how pattern windows run; then the plans of patterns.
+
+    `reason`: which open windows a tuple touches, and why.
+    """
     out: list[str] = []
     for name, tree in trees(query, patterns, clock):
         out += [f"query {text.name(name)}" if name else "query", *(f"  {line}" for line in _lines(tree)), ""]
-    shared = [(_stream(stream), len(ws)) for stream, ws in w.pattern_windows(query).items() if len(ws) > 1]
+    windows = w.pattern_windows(query)
+    if windows:
+        out += ["windows", *(f"  {_stream(s)}: {reason(one)}" for s, ws in windows.items() for one in ws), ""]
+    shared = [(_stream(stream), len(ws)) for stream, ws in windows.items() if len(ws) > 1]
     if shared:
         lines = (f"  {name}: {n} pattern windows in one pass, with tuples kept once" for name, n in shared)
         out += ["shared", *lines, ""]

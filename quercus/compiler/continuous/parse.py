@@ -147,6 +147,8 @@ def _bad_token(text: str, token: Token, expected: set[str]) -> QueryError:
         return error(f"no window '{value}'", nearest(value, _WORDS) or f"windows: {_WINDOWS}", "E403")
     if "RANGE" in expected:
         return error("a stream in FROM needs a window", f"write one of {_WINDOWS}", "E403")
+    if kind in ("LPAR", "DOTNAME") and _PARTITION.search(text[:start]):
+        return error("a partition is by attributes", "write their names alone: [Partition By a, b Rows 3]", "E403")
     if _PARTITION.search(text[:start]):
         return error("a partition without Rows", "write [Partition By a, b Rows 3]", "E403")
     found = "the query ends" if at_end else f"'{value}' stands"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Windowed = Callable[[c.WindowedType, frozenset[str] | None, frozenset[str]], str]
 
 
+_OTHER_WINDOW = re.compile(r"\w\s*\[\s*(?:range|rows|now|unbounded|partition(?:\s+by)?)\Z", re.IGNORECASE)
 ORDER = "quercus_order"  # the column in which a backend without an order of its own puts that of a stream
 
 
@@ -57,6 +58,9 @@ class Patterns:
         except QueryError as error:  # shown where it stands in the whole text
             if error.span is None:
                 raise
+            if _OTHER_WINDOW.search(e.text, 0, error.span.end):
+                hint = "only [Pattern By (...)] stands in a pattern: what slides is a relation, and stands in FROM"
+                self.fail("E403", "a window where none may stand", error.span, hint)
             self.fail(error.code, error.message, error.span, error.hint)
         self.plans.append(plan)
         kinds = {o.name: o.value.type for o in bound.returns if not isinstance(o.value, str)}

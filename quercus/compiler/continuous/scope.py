@@ -103,6 +103,8 @@ class Scope:
             hint = nearest(name, known) or "attributes: " + ", ".join(known[:12])
             if name in [i.name for i in self.items]:
                 hint = f"write {name}.attribute"
+            elif name.casefold() in ("iter", "num", "first", "last", "prev"):
+                hint = f"write {name.upper()}({'' if name.casefold() in ('iter', 'num') else 'a'})"
             self.fail("E104", f"no attribute '{name}'", span, hint)
         if len(having) > 1:
             ways = " or ".join(f"{self.items[i].name}.{name}" for i in having)
