@@ -158,11 +158,11 @@ class Cube:
 
         Events are read and routed once; what is computed from what is decided when they have been counted.
         """
-        from quercus.backends import Limits
+        from quercus.backends.base import Limits, threads_of
         from quercus.backends.local.cube import run_cube
 
         if backend == "spark" or (backend is None and is_of_spark(events)):
-            return self._run_on_spark(events, threads, limits or Limits())
+            return self._run_on_spark(events, threads, Limits.of(limits))
         if backend not in (None, "local"):
             raise QueryError("E703", f"the backend '{backend}' cannot run a cube", hint="run its plans one by one")
         known = self._known
@@ -178,7 +178,7 @@ class Cube:
             seen.append((rates, planned))
             return planned
 
-        result = run_cube(self.plans, order, events, limits or Limits(), threads or 1)
+        result = run_cube(self.plans, order, events, Limits.of(limits), threads_of(threads))
         if seen:
             self._last = _Run(*seen[0], result.ordering, result.sizes)
         return result
@@ -286,6 +286,7 @@ class Cube:
     ) -> CubeQuery:
         """The query that an operation leads to: one of the cube, or a new one, which is then one of the cube."""
         name = query.name if isinstance(query, CubeQuery) else query
+        to = None if to is None else str(to)
         plan = self._plan(name)
         text = operated(plan, operation, changes)
         made = _compiled(to or name, text, self.schema, self.stats)
