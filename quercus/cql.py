@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from quercus.backends.base import Limits
+from quercus.backends.base import Limits, threads_of
 from quercus.compiler.continuous import compiled
 from quercus.errors import DataError, QueryError
 from quercus.ir import window as w
@@ -91,11 +91,9 @@ class Continuous:
         """The same with another way to come by the windows that close: tests have one."""
         from quercus.backends.local.continuous.run import Run
 
-        if threads is not None and (type(threads) is not int or threads < 1):
-            raise DataError(f"threads={threads!r}: give a whole number from 1 up, or None")
         run = Run(
             *(self.query, self.patterns, self.schemas, self.clock, closed_windows),
-            *(limits or Limits(), threads or 1, several),
+            *(Limits.of(limits), threads_of(threads), several),
         )
         return Tuples(run.output(streams))
 

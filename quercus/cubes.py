@@ -74,6 +74,16 @@ class CubeQuery:
     operation: str | None = None
 
 
+@frozen(eq=False)
+class _Run:
+    """What a run has counted and found, and how: as it was planned, and as it came."""
+
+    rates: Rates
+    planned: Ordering
+    ordering: Ordering
+    sizes: Mapping[str, int]
+
+
 class Cube:
     """Queries that are answered together. Operations add queries; running it leaves it as it is."""
 
@@ -82,7 +92,7 @@ class Cube:
         self._plans = dict(plans)
         self._made: dict[str, CubeQuery] = {}
         self._workload: Workload | None = Workload(self._plans, stats)
-        self._last: tuple[Rates, Ordering, Mapping[str, int]] | None = None
+        self._last: _Run | None = None
 
     # what there is
 
@@ -108,7 +118,7 @@ class Cube:
     @property
     def ordering(self) -> Ordering:
         """How the results of each query are come by: in the last run, or else as statistics or defaults suggest."""
-        return self._last[1] if self._last is not None else self._order(self._expected)
+        return self._last.ordering if self._last is not None else self._order(self._expected)
 
     def __getitem__(self, name: str) -> CubeQuery:
         self._plan(name)
@@ -148,26 +158,29 @@ class Cube:
 
         Events are read and routed once; what is computed from what is decided when they have been counted.
         """
-        from quercus.backends import Limits
+        from quercus.backends.base import Limits, threads_of
         from quercus.backends.local.cube import run_cube
 
         if backend == "spark" or (backend is None and is_of_spark(events)):
-            return self._run_on_spark(events, threads, limits or Limits())
+            return self._run_on_spark(events, threads, Limits.of(limits))
         if backend not in (None, "local"):
             raise QueryError("E703", f"the backend '{backend}' cannot run a cube", hint="run its plans one by one")
         known = self._known
-        seen: list[Rates] = []
+        seen: list[tuple[Rates, Ordering]] = []
 
         def order(counts: Mapping[tuple[str, ...], int], total: int, span: float) -> Ordering:
             distinct = self.stats.distinct if self.stats is not None else None
-            seen.append(Rates.of_run(counts, total, span, distinct))
-            if self._last is not None and self._last[0].alike(seen[0]):
-                return self._last[1]  # as in the run before: a large cube takes longer to order than to look
-            return ordering(known, self.share, seen[0])
+            rates = Rates.of_run(counts, total, span, distinct)
+            if self._last is not None and self._last.rates.alike(rates):
+                planned = self._last.planned  # as in the run before: a large cube takes longer to order than to look
+            else:
+                planned = ordering(known, self.share, rates)
+            seen.append((rates, planned))
+            return planned
 
-        result = run_cube(self.plans, order, events, limits or Limits(), threads or 1)
+        result = run_cube(self.plans, order, events, Limits.of(limits), threads_of(threads))
         if seen:
-            self._last = seen[0], result.ordering, result.sizes
+            self._last = _Run(*seen[0], result.ordering, result.sizes)
         return result
 
     def _run_on_spark(self, df: Any, threads: int | None, limits: Limits, **options: Any) -> Any:
@@ -223,16 +236,17 @@ class Cube:
 
         After a run: with the numbers of its events, and the matches that each query has.
         """
-        rates, chosen, sizes = self._last or (self._expected, None, None)
+        last = self._last
+        rates = last.rates if last is not None else self._expected
         found = prices(self._known, rates)
-        chosen = chosen or ordering(self._known, self.share, rates, found)
-        return explain(self._known, chosen, found, rates, sizes)
+        chosen = last.ordering if last is not None else ordering(self._known, self.share, rates, found)
+        return explain(self._known, chosen, found, rates, last.sizes if last is not None else None)
 
     def graph(self) -> graphviz.Digraph:
         """The hierarchy as a `graphviz.Digraph`, as in the paper's Fig. 1, with what is computed from what."""
         from quercus.compiler.cube.render import graph
 
-        sizes = self._last[2] if self._last is not None else None
+        sizes = self._last.sizes if self._last is not None else None
         return graph(self._known, self.ordering, sizes)
 
     def render(self, path: str | Path) -> Path:
@@ -272,6 +286,7 @@ class Cube:
     ) -> CubeQuery:
         """The query that an operation leads to: one of the cube, or a new one, which is then one of the cube."""
         name = query.name if isinstance(query, CubeQuery) else query
+        to = None if to is None else str(to)
         plan = self._plan(name)
         text = operated(plan, operation, changes)
         made = _compiled(to or name, text, self.schema, self.stats)

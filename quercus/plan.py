@@ -179,7 +179,7 @@ class Plan:
         reason = chosen.supports(self)
         if reason is not None:
             raise QueryError("E703", f"the backend '{chosen.name}' cannot run this plan: {reason}")
-        return chosen.run(self, events, threads=threads, limits=limits or backends.Limits())
+        return chosen.run(self, events, threads=threads, limits=backends.Limits.of(limits))
 
     def write(self, events: Any, path: str | Path, *, limits: Limits | None = None) -> int:
         """Find all matches and write them into a file as they are decided: .parquet, .csv, .jsonl or .arrow.
@@ -190,7 +190,7 @@ class Plan:
         from quercus.backends.base import Limits
         from quercus.backends.local.scan import write
 
-        return write(self, events, path, limits or Limits())
+        return write(self, events, path, Limits.of(limits))
 
     def why(
         self,
@@ -216,7 +216,7 @@ class Plan:
         from quercus.backends.base import Limits
         from quercus.why.explain import why
 
-        return why(self, events, rows=rows, limit=limit, limits=limits or Limits())
+        return why(self, events, rows=rows, limit=limit, limits=Limits.of(limits))
 
     def stream(
         self,

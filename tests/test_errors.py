@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -319,6 +320,18 @@ def test_what_a_schema_knows() -> None:
 def test_limits_are_numbers(given: dict[str, Any]) -> None:
     with pytest.raises(qc.DataError, match="from 0 up"):
         qc.Limits(**given)
+
+
+@pytest.mark.parametrize("given", [3, {"max_matches": 3}, "3"])
+def test_limits_that_are_none(given: Any) -> None:
+    query, events = "PATTERN SEQ(A a, B b) WITHIN 9", {"ts": [1, 2], "type": ["A", "B"]}
+    plan, cube = qc.compile(query, qc.Schema({})), qc.cube({"q": query}, qc.Schema({}))
+    for f in (plan.run, plan.why, cube.run, partial(cube.table, "q")):
+        with pytest.raises(qc.DataError, match=r"give a quercus\.Limits"):
+            f(events, limits=given)
+    for stream in (plan.stream, cube.stream):
+        with pytest.raises(qc.DataError, match=r"give a quercus\.Limits"):
+            stream(limits=given)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,22 @@ class Limits:
                 what = "a number" if float in kinds else "a whole number"
                 raise DataError(f"Limits({name}={value!r}): give {what} from 0 up")
 
+    @classmethod
+    def of(cls, given: Limits | None) -> Limits:
+        """What `limits=` says; by default, what limits there are anyway."""
+        if given is None:
+            return cls()
+        if not isinstance(given, Limits):
+            raise DataError(f"limits={given!r}: give a quercus.Limits, or None")
+        return given
+
+
+def threads_of(given: int | None) -> int:
+    """What `threads=` says: one, unless more are asked for."""
+    if given is not None and (type(given) is not int or given < 1):
+        raise DataError(f"threads={given!r}: give a whole number from 1 up, or None")
+    return given or 1
+
 
 @runtime_checkable
 class Backend(Protocol):

@@ -52,6 +52,12 @@ def test_unequal_does_not_say_that_there_is_a_number(share: Any) -> None:
 GROWING = {"ab": "PATTERN SEQ(A a, B b) WITHIN 100", "abc": "PATTERN SEQ(A a, B b, C c) WITHIN 100"}
 
 
+@pytest.mark.parametrize("threads", [0, -1, "2", 1.5, True])
+def test_threads_are_a_whole_number(threads: Any) -> None:
+    with pytest.raises(qc.DataError, match="whole number from 1 up"):
+        qc.cube(GROWING, qc.Schema({})).run({"ts": [1], "type": ["A"]}, threads=threads)
+
+
 @pytest.mark.parametrize("share", STRATEGIES)
 def test_a_limit_is_about_the_matches_of_a_push(share: Any) -> None:
     stream = qc.cube(GROWING, qc.Schema({}), share=share).stream(limits=qc.Limits(max_matches=3))

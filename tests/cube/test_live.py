@@ -220,3 +220,13 @@ def test_names_that_are_not_there() -> None:
         stream.remove("q1")
     with pytest.raises(qc.DataError, match="already"):
         stream.add("q1", "PATTERN A WITHIN 3")
+
+
+def test_names_are_text() -> None:
+    cube = qc.cube({"1": "PATTERN SEQ(A a, B b) WITHIN 9"}, qc.Schema({}))
+    assert cube.pattern_drill_down("1", [("C", 3)], to=2).name == "2"  # type: ignore[arg-type]
+    stream = cube.stream()
+    with pytest.raises(qc.DataError, match="already"):
+        stream.add(1, "PATTERN A WITHIN 3")  # type: ignore[arg-type]
+    with pytest.raises(qc.DataError, match="no query '3'"):
+        stream.remove(3)  # type: ignore[arg-type]

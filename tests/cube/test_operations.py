@@ -114,6 +114,11 @@ def test_what_stays(query: str, operation: Operation, changes: object, expected:
         ("SEQ(D, T)", "concept_roll_up", [("D", "TX", True)], "E801", "takes a list of (from, to, position)"),
         ("AND(D, T)", "pattern_roll_up", [("D", 1)], "E801", "no SEQ of events"),
         ("SEQ(D, OR(A, T))", "pattern_roll_up", [("A", 2)], "E801", "stands no single event"),
+        ("SEQ(D, T)", "concept_roll_up", [("D", "TX", 1), ("D", "TX", 1)], "E802", "a position stands twice"),
+        ("SEQ(TX, T)", "concept_drill_down", [("TX", "D", 1), ("TX", "G", 1)], "E802", "a position stands twice"),
+        ("SEQ(D, T)", "concept_roll_up", [("D", "!TX", 1)], "E803", "D at position 1 is not negated"),
+        ("SEQ(D, T)", "pattern_drill_down", [("!", 2)], "E801", "'' is no event type"),
+        ("SEQ(D, T)", "pattern_drill_down", [("!!A", 2)], "E801", "'!A' is no event type"),
         ("SEQ(D, T) WITHIN 5 AGG SUM(D.v)", "pattern_roll_up", [("D", 1)], "E801", "nothing is left to aggregate"),
     ],
 )

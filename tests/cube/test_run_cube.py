@@ -14,6 +14,7 @@ from quercus.backends.local.cube import actions, execute, held, run_cube, stacks
 from quercus.backends.local.cube.actions import Results
 from quercus.backends.local.cube.execute import Cube
 from quercus.backends.local.events import Events
+from quercus.compiler.cube import alone
 from quercus.ir import workload as w
 from quercus.kernels import listing, reuse
 from quercus.plan import Plan
@@ -146,6 +147,40 @@ def test_limits_are_those_of_each_query() -> None:
     assert told.value.limit == "max_state_bytes"
     with pytest.raises(qc.LimitExceeded, match=r"not done after 0\.0 s"):
         run(plans, cuboid("q1"), cuboid("q2", "q1", how), max_seconds=0.0)
+
+
+def test_totals_are_given_where_a_list_takes_too_much() -> None:
+    """What was thought to be few and is not, or needs more to be listed than it may: as the query does by itself."""
+    events = {"ts": [*range(60)], "type": ["A", "C", "D"] * 20, "id": [1] * 60}
+    plans = {"q": qc.compile("PATTERN SEQ(A a, C c, D d) WITHIN 60 AGG COUNT(*)", SCHEMA, shape="right")}
+    expected = plans["q"].run(events, limits=qc.Limits(max_state_bytes=8)).to_arrow()
+    for most in ({"max_state_bytes": 8}, {"max_matches": 5}):
+        found = run(plans, cuboid("q"), events=events, **most)
+        assert found["q"].to_arrow().equals(expected)  # type: ignore[index]
+        assert found.ordering.cuboids[0].totalled  # type: ignore[attr-defined]
+        assert found.sizes["q"] == -1  # type: ignore[attr-defined]
+
+
+def test_what_ran_otherwise_than_planned_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that lists no matches after all is no source: who was to be computed from it says so."""
+    queries = {"pair": "PATTERN SEQ(A a, C c) WITHIN 9 AGG COUNT(*)", "more": "PATTERN SEQ(A a, C c, D d) WITHIN 9"}
+    cube = qc.cube(queries, SCHEMA, share="top_down")
+    monkeypatch.setattr(alone, "CLEARLY", 0.0)
+    cube.run(EVENTS)
+    assert [(c.source, c.totalled) for c in cube.ordering.cuboids] == [(None, False), ("pair", False)]
+    monkeypatch.setattr(execute, "MANY", 0)
+    monkeypatch.setattr(execute, "OFTEN", 0)
+    found = cube.run(EVENTS)
+    assert found["more"].rows() == qc.compile(queries["more"], SCHEMA).run(EVENTS).rows()
+    assert [(c.source, c.totalled) for c in cube.ordering.cuboids] == [(None, True), (None, False)]
+    told = cube.explain()
+    assert "alone, totalled event by event: its matches are more than expected" in told
+    assert "alone: the matches of pair are more than expected, and are not held" in told
+    assert cube.graph().source.count(", alone<") == 2
+    monkeypatch.undo()
+    monkeypatch.setattr(alone, "CLEARLY", 0.0)
+    cube.run(EVENTS)  # it is planned as before, whatever came of it
+    assert cube.cuboid("more").source == "pair"
 
 
 def test_counts_need_no_listing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quercus.backends.base import Limits
-from quercus.errors import DataError
+from quercus.backends.base import Limits, threads_of
 
 if TYPE_CHECKING:
     from quercus.plan import Plan
@@ -28,6 +27,4 @@ class LocalBackend:
         """
         from quercus.backends.local.run import run_plan
 
-        if threads is not None and (type(threads) is not int or threads < 1):
-            raise DataError(f"threads={threads!r}: give a whole number from 1 up, or None")
-        return run_plan(plan, events, limits or Limits(), threads or 1)
+        return run_plan(plan, events, Limits.of(limits), threads_of(threads))

@@ -43,7 +43,7 @@ class Intake(ABC, Generic[R]):
         """`names`: the columns of events that are held; `columns`: the attributes that events have; None: all."""
         if late not in ("error", "drop"):
             raise DataError(f"late={late!r}: choose 'error' or 'drop'")
-        self.schema, self.limits, self.late = schema, limits or Limits(), late
+        self.schema, self.limits, self.late = schema, Limits.of(limits), late
         self.dropped = 0  # events that came too late
         self._delay = duration(max_delay, schema)
         self._columns, self._names = columns, names

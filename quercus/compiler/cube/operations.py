@@ -234,7 +234,11 @@ def _retyped(
     new: dict[str, str] = {}
     for old, name, position in changes:
         leaf = _at(parts, int(position), old)
-        bare = _sign(name)[1]
+        negated, bare = _sign(name)
+        if negated and not isinstance(parts[int(position) - 1], p.Not):
+            raise QueryError("E803", f"{old} at position {position} is not negated", hint=f"give {bare!r}")
+        if leaf.var in new:
+            raise QueryError("E802", "a position stands twice")
         _known(bare, schema)
         below, above = (bare, _sign(old)[1]) if down else (_sign(old)[1], bare)
         if below == above or not set(accepted(below, schema)) < set(accepted(above, schema)):
@@ -307,6 +311,8 @@ def _near(name: str, schema: Schema) -> str:
 
 
 def _known(name: str, schema: Schema) -> None:
+    if not name or name.startswith("!"):
+        raise QueryError("E801", f"{name!r} is no event type", hint="give a type, with one ! before it if negated")
     names = schema.type_names()
     if names is not None and name not in names:
         raise QueryError("E101", f"no event type '{name}'", hint=nearest(name, names))

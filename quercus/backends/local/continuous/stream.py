@@ -44,7 +44,7 @@ class ContinuousStream:
     def __init__(
         self, query: Continuous, limits: Limits | None = None, *, max_delay: Delays = None, late: Late = "error"
     ) -> None:
-        self.query, self.limits = query, limits or Limits()
+        self.query, self.limits = query, Limits.of(limits)
         self.schemas = _narrowed(query)
         self.arrivals = arrivals_of(self.schemas, list(query.schemas), max_delay, late)
         known: dict[w.Stream, Schema] = {w.Given(n): s for n, s in self.schemas.items()}

@@ -66,27 +66,32 @@ class Cube:
         found: dict[str, Matches] = {}
         sizes: dict[str, int] = {}
         held: dict[str, Results] = {}
+        ran: list[w.Cuboid] = []
         for c in ordering.cuboids:
             self.check_time()
             plan = self.plans[c.name]
             source = held.get(c.source or "") if fits else None
             results: Results | None = None
+            tried = False
             if self.is_barren(plan):
                 results = _none(plan)
             elif source is not None and len(source.held) < MOST:
                 results = self.reused(plan, source, c.actions)
-                c = evolve(c, totalled=results is None)
+                tried = results is None
             if results is not None:
                 found[c.name], sizes[c.name] = as_matches(plan, self.stream, results.held), len(results.held)
+                ran.append(c)
             else:
-                found[c.name], results, sizes[c.name] = self.alone(c, reused=bool(users[c.name]))
+                own = evolve(c, totalled=c.totalled or tried)
+                found[c.name], results, sizes[c.name] = self.alone(own, reused=bool(users[c.name]))
+                ran.append(_ran_alone(c, tried=tried, totalled=sizes[c.name] < 0))
             if c.source in held:
                 users[c.source] -= 1
                 if not users[c.source]:  # whoever still needs its columns has them
                     del held[c.source]
             if results is not None and users[c.name]:
                 held[c.name] = results
-        return CubeResult({name: found[name] for name in self.plans}, ordering, sizes)
+        return CubeResult({name: found[name] for name in self.plans}, evolve(ordering, cuboids=tuple(ran)), sizes)
 
     def is_barren(self, plan: Plan) -> bool:
         """Whether a component has no event at all, so that there is nothing to look for."""
@@ -106,9 +111,9 @@ class Cube:
             few = not c.totalled and _is_totalled(plan)
             bound = self.found(plan, c.rows, self.few(c.rows) if few else None)
         except LimitExceeded as e:
-            if not few or e.limit != "max_matches":
+            if not few or e.limit == "max_seconds":
                 raise
-            return self.alone(evolve(c, totalled=True), reused=False)  # there are more than it was thought
+            return self.alone(evolve(c, totalled=True), reused=False)  # to list them takes more than it was thought
         if not reused:
             rows = [b.numbered(self.stream.rows) for b in bound]
             return Matches(self.stream.table, plan.schema, plan.query, rows), None, len(rows[0])
@@ -225,6 +230,16 @@ def delta_plan(plan: Plan, d: w.Delta) -> Plan:
 def leaves(tree: t.Tree) -> list[tuple[str, ...]]:
     """The types of all leaves of a plan, negated ones too."""
     return list(dict.fromkeys(n.accepts for n in t.walk(tree.root) if isinstance(n, t.Buffer)))
+
+
+def _ran_alone(c: w.Cuboid, *, tried: bool, totalled: bool) -> w.Cuboid:
+    """How a query was come by that ran alone, whatever was planned. `tried`: from its source there was too much."""
+    reason = c.reason
+    if tried or (totalled and c.source is None and not c.totalled):
+        reason = "its matches are more than expected"
+    elif c.source is not None:
+        reason = f"the matches of {c.source} are more than expected, and are not held"
+    return evolve(c, source=None, case=None, actions=(), reason=reason, totalled=totalled)
 
 
 def _is_totalled(plan: Plan) -> bool:

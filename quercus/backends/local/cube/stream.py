@@ -253,6 +253,7 @@ class CubeStream(Intake[dict[str, Matches]]):
         `max_delay` held back until then, as of what comes.
         """
         self._check_open()
+        name = str(name)
         if name in self._members:
             raise DataError(f"there is a query '{name}' in the stream already: replace it, or take another name")
         self._add(name, text)
@@ -295,7 +296,7 @@ class CubeStream(Intake[dict[str, Matches]]):
 
     def _check_known(self, name: str) -> None:
         if name not in self._members:
-            hint = nearest(name, self._members) or "queries: " + ", ".join(self._members)
+            hint = nearest(str(name), self._members) or "queries: " + ", ".join(self._members)
             raise DataError(f"no query '{name}' in the stream: {hint}")
 
     def _planned(self) -> None:
