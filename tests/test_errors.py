@@ -47,6 +47,8 @@ TABLE = [
     Wrong("E001", "PATTERN A; B+ between; C WITHIN 5", "between", "choose another name"),
     Wrong("E001", "PATTERN SEQ(A in, B b) WITHIN 5", "in", "choose another name"),
     Wrong("E001", "PATTERN +A WITHIN 5", "+", "Kleene signs follow the type"),
+    Wrong("E001", "PATTERN SEQ(A '', B) WITHIN 5", "''", "give it a name"),
+    Wrong("E001", "PATTERN SEQ(A a, B) WITHIN 5 RETURN a.id AS ''", "''", "give it a name"),
     Wrong("E001", "PATTERN A ; B WHER A.x = 1 WITHIN 5", "A.x", None),
     Wrong("E001", "PATTERN A ; B WITHIN 5 parsecs", "parsecs", "did you mean 'sec'"),
     Wrong("E001", "PATTERN A ; B WITHIN 5 qux", "qux", "units:"),

@@ -76,6 +76,10 @@ class Scalars:
     def fail(self, code: str, message: str, span: Span, hint: str | None = None) -> NoReturn:
         raise QueryError(code, message, text=self.text, span=span, hint=hint)
 
+    def name(self, token: Token) -> str:
+        """What the text calls something: a name is not empty, though a string may be."""
+        return unquote(token) or self.fail("E001", "an empty name", place(token), "give it a name, or leave it out")
+
     def integer(self, token: Token) -> int:
         if len(token) > 19 or int(token) > INT64_MAX:
             self.fail(

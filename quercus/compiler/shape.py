@@ -76,7 +76,7 @@ class _Shaper(Scalars):
 
     def item(self, node: Node) -> s.Output:
         names = tokens(node, "IDENT", "STRING")
-        return s.Output(self.scalar(trees(node)[0]), unquote(names[0]) if names else None, span=span_of(node))
+        return s.Output(self.scalar(trees(node)[0]), self.name(names[0]) if names else None, span=span_of(node))
 
     def group_item(self, node: Node) -> s.Attr | s.Var:
         item = self.item(node)
@@ -114,7 +114,7 @@ class _Shaper(Scalars):
                 return s.Event(unquote(tokens(node)[0]), span=span_of(node))
             case "event":
                 name, var = tokens(node)
-                return s.Event(unquote(name), unquote(var), span=span_of(node))
+                return s.Event(unquote(name), self.name(var), span=span_of(node))
             case "times":
                 return self.times(node)
             case "plus" | "add" | "star" | "mul" as kind:
@@ -137,13 +137,13 @@ class _Shaper(Scalars):
             self.fail(
                 "E305", "a count of zero", place(count), "[n] needs n of 1 or more; an absent event is written !B"
             )
-        return s.Event(unquote(name), unquote(var[0]) if var else None, n, n, True, span=span_of(node))
+        return s.Event(unquote(name), self.name(var[0]) if var else None, n, n, True, span=span_of(node))
 
     def kleene(self, node: Node, least: int) -> s.Event:
         type_, *var = trees(node)
         if str(type_.data) not in _LEAFY:
             self.fail("E304", "Kleene stands on an event type only", span_of(node), "write A+ a, A* a or A[3] a")
-        name = unquote(tokens(var[0])[0]) if var else None
+        name = self.name(tokens(var[0])[0]) if var else None
         return s.Event(unquote(tokens(type_)[0]), name, least, None, True, span=span_of(node))
 
     def operator(self, node: Node, kind: str) -> s.Operator:

@@ -62,6 +62,8 @@ TABLE = [
     Wrong("E001", "SELECT * FROM At[Now]", "SELECT", "write ISTREAM(SELECT"),
     Wrong("E001", "ISTREM(SELECT * FROM At[Now])", "ISTREM", "did you mean 'ISTREAM'"),
     Wrong("E001", "ISTREAM(FROM At[Now])", "FROM", "write ISTREAM(SELECT"),
+    Wrong("E001", "ISTREAM(SELECT Person AS '' FROM At[Now])", "''", "give it a name"),
+    Wrong("E001", "ISTREAM(SELECT Person FROM At[Now] AS '')", "''", "give it a name"),
     Wrong("E001", "ISTREAM(SELECT Person FROM At[Now] WHER n = 1)", "n", "did you mean WHERE instead of 'WHER'"),
     Wrong("E001", "ISTREAM(SELECT Person n FROM At[Now])", "n", "separated by commas"),
     Wrong("E001", "ISTREAM(SELECT Person FROM At[Now] Room[Now])", "[Now])", None),

@@ -168,6 +168,15 @@ def test_a_slice_asks_every_event() -> None:
         assert [{v: EVENTS[r[v]] for v in r} for r in rows] == [{v: kept[r[v]] for v in r} for r in expected]
 
 
+@pytest.mark.parametrize("condition", ["age > 3) or (id = 2", "(age > 3", "age > 3 and name = 'x"])
+def test_a_slice_is_one_condition(condition: str) -> None:
+    """Brackets are put around it: it may not close them."""
+    for given in (condition, {"q2": condition}):
+        with pytest.raises(qc.QueryError, match=r"closes nothing|is not closed") as e:
+            figure_1().slice(given)
+        assert condition in str(e.value)
+
+
 def test_a_slice_of_some_queries() -> None:
     cube = figure_1().slice({"q2": "D.age > 60"})
     assert cube.queries["q2"] == "PATTERN SEQ(D, T)\nWHERE D.age > 60\nWITHIN 2 d"

@@ -25,7 +25,7 @@ def check(plans: dict[str, Plan], cuboids: list[w.Cuboid], events: object, threa
     """Every query as it is alone; how many matches each has."""
     ordering = w.Ordering("chase", tuple(cuboids))
     found = run_cube(plans, lambda *_: ordering, events, Limits(), threads)
-    assert found.ordering is ordering
+    assert found.ordering == ordering
     assert list(found) == list(plans)
     for name, plan in plans.items():
         alone = plan.run(events)

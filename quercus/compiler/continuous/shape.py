@@ -50,7 +50,7 @@ class Shaper(Scalars):
         found = []
         for one in trees(named[0]) if named else []:
             name = tokens(one, "IDENT", "STRING")[0]
-            found.append((unquote(name), place(name), self.stream(trees(one)[0])))
+            found.append((self.name(name), place(name), self.stream(trees(one)[0])))
         return c.ContinuousText(self.stream(stream), tuple(found), text=self.text)
 
     def stream(self, node: Node) -> c.Stream:
@@ -116,7 +116,7 @@ class Shaper(Scalars):
             case "all_of":
                 return c.All(unquote(names[0]), span=span_of(node))
             case _:
-                return Output(self.scalar(trees(node)[0]), unquote(names[0]) if names else None, span=span_of(node))
+                return Output(self.scalar(trees(node)[0]), self.name(names[0]) if names else None, span=span_of(node))
 
     # FROM
 
@@ -136,7 +136,7 @@ class Shaper(Scalars):
             stream = c.Island(island[0], of, island[1], span=place(word))
         if names and names[0].casefold() in NOT_HERE and not tokens(node, "AS"):
             self.fail("E001", f"'{names[0]}' is not expected here", place(names[0]), NOT_HERE[names[0].casefold()])
-        return c.Source(stream, window, unquote(names[0]) if names else None, on, span=span_of(node))
+        return c.Source(stream, window, self.name(names[0]) if names else None, on, span=span_of(node))
 
     def stream_window(self, node: Node) -> c.Window:
         span = span_of(node)

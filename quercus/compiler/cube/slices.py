@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
+from quercus.compiler.parse import PATTERNS
+from quercus.compiler.reading import check_text
 from quercus.errors import QueryError, nearest
 from quercus.ir import pattern as p
 from quercus.ir import text
@@ -19,6 +21,7 @@ _TOKEN = re.compile(r"""(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*")|\d[\w.]*|(?P<n
 def sliced(plans: Mapping[str, Plan], conditions: str | Mapping[str, str]) -> dict[str, str]:
     """The texts of queries with more conditions: one for every event of all, or some by the names of queries."""
     if isinstance(conditions, str):
+        check_text(conditions, PATTERNS)  # brackets are put around it
         return {name: _with(plan, _of_every_event(plan, conditions)) for name, plan in plans.items()}
     given: object = conditions
     if not isinstance(given, Mapping) or not all(isinstance(c, str) for c in given.values()):
@@ -26,6 +29,8 @@ def sliced(plans: Mapping[str, Plan], conditions: str | Mapping[str, str]) -> di
     for name in conditions:
         if name not in plans:
             raise QueryError("E804", f"no query '{name}' in the cube", hint=nearest(str(name), plans))
+    for condition in conditions.values():
+        check_text(condition, PATTERNS)
     return {name: _with(plan, conditions.get(name, "")) for name, plan in plans.items()}
 
 

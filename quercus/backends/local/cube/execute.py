@@ -72,13 +72,19 @@ class Cube:
             plan = self.plans[c.name]
             source = held.get(c.source or "") if fits else None
             results: Results | None = None
+            counted: Matches | None = None
             tried = False
             if self.is_barren(plan):
                 results = _none(plan)
             elif source is not None and len(source.held) < MOST:
                 results = self.reused(plan, source, c.actions)
                 tried = results is None
-            if results is not None:
+            elif c.counted:
+                counted = self.counted(plan)
+            if counted is not None:
+                found[c.name], sizes[c.name] = counted, len(counted)
+                ran.append(c)
+            elif results is not None:
                 found[c.name], sizes[c.name] = as_matches(plan, self.stream, results.held), len(results.held)
                 ran.append(c)
             else:
@@ -105,8 +111,6 @@ class Cube:
         plan = self.plans[c.name]
         if c.totalled and (totals := self.totals(plan)) is not None:
             return totals, None, -1
-        if c.counted and (counted := self.counted(plan)) is not None:
-            return counted, None, len(counted)
         try:
             few = not c.totalled and _is_totalled(plan)
             bound = self.found(plan, c.rows, self.few(c.rows) if few else None)
@@ -239,7 +243,7 @@ def _ran_alone(c: w.Cuboid, *, tried: bool, totalled: bool) -> w.Cuboid:
         reason = "its matches are more than expected"
     elif c.source is not None:
         reason = f"the matches of {c.source} are more than expected, and are not held"
-    return evolve(c, source=None, case=None, actions=(), reason=reason, totalled=totalled)
+    return evolve(c, source=None, case=None, actions=(), reason=reason, totalled=totalled, counted=False)
 
 
 def _is_totalled(plan: Plan) -> bool:
