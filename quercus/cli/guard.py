@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from quercus.cli import exits
@@ -21,10 +22,11 @@ def guarded(argv: Sequence[str] | None) -> int:
     from quercus.cli.parser import made
 
     given = sys.argv[1:] if argv is None else list(argv)
-    as_json = "--json" in given
+    as_json = _wants_json(given)
     try:
         with _terminable():
             args = made(given[0] if given else "").parse_args(given)
+            as_json = getattr(args, "json", as_json)
             code: int = args.run(args)
             sys.stdout.flush()
             return code
@@ -49,6 +51,12 @@ def guarded(argv: Sequence[str] | None) -> int:
         _say(f"quercus: an error in Quercus itself: {type(e).__name__}: {e}")
         _say("QUERCUS_DEBUG=1 shows where; please report it")
         return exits.INTERNAL
+
+
+def _wants_json(given: Sequence[str]) -> bool:
+    """Whether JSON is asked for, as far as that can be seen where the rest may be wrong; argparse knows `--js` too."""
+    options = takewhile(lambda word: word != "--", given)
+    return any(word.startswith("--j") and "--json".startswith(word) for word in options)
 
 
 def told(e: BaseException) -> tuple[int, str]:
