@@ -94,6 +94,7 @@ def _document(e: BaseException, code: int, said: str) -> str:
 def in_options(text: str) -> str:
     """Limits and the like under the names that they have here, and no names of files that only we know."""
     text = re.sub(r"'[^']*\bquercus-\w+\.(?:events|lines)'", "the input", text)
+    text = re.sub(r"(is no ISO 8601 time)( in \w+)?", r"\1: --time-format reads times of another form", text)
     for name, option in (
         ("Limits(max_matches=)", "--max-matches"),
         ("Limits(max_seconds=)", "--max-seconds"),

@@ -307,6 +307,13 @@ def test_bad_data_is_no_traceback(run: Run, tmp_path: Path) -> None:
         assert code == exits.OK or name in err or "column" in err, (name, err)
 
 
+def test_times_of_another_form(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("ts,type\n01.02.2026 10:00,A\n01.02.2026 10:05,B\n")
+    code, _, err = run("run", "PATTERN SEQ(A a, B b) WITHIN 1 hour", path)
+    assert (code, "--time-format reads times of another form" in err) == (exits.DATA, True), err
+
+
 def test_the_time_that_is_to_blame_is_named(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     path.write_text("ts,type\n1,A\n2,B\nthree,B\n")
