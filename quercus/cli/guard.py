@@ -23,8 +23,9 @@ def guarded(argv: Sequence[str] | None) -> int:
 
     given = sys.argv[1:] if argv is None else list(argv)
     as_json = _wants_json(given)
+    terminated: list[int] = []
     try:
-        with _terminable():
+        with _terminable(terminated):
             args = made(given[0] if given else "").parse_args(given)
             as_json = getattr(args, "json", as_json)
             code: int = args.run(args)
@@ -33,6 +34,8 @@ def guarded(argv: Sequence[str] | None) -> int:
     except SystemExit as e:  # argparse, which has shown its help or the version
         return e.code if isinstance(e.code, int) else exits.USAGE
     except KeyboardInterrupt:
+        if terminated:  # by a library that makes no difference between signals
+            return exits.TERMINATED
         _say("interrupted")
         return exits.INTERRUPTED
     except exits.Terminated:
@@ -113,10 +116,11 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def _terminable(came: list[int]) -> Iterator[None]:
     """SIGTERM ends a command as Ctrl-C does: files that are half written go."""
 
     def stop(number: int, frame: Any) -> NoReturn:
+        came.append(number)
         raise exits.Terminated
 
     try:
