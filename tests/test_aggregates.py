@@ -108,6 +108,16 @@ def counted(query: str, types: str, **columns: list[object]) -> list[dict[str, o
     return plan.run(data).to_arrow().to_pylist()
 
 
+@pytest.mark.parametrize(("kleene", "n"), [("B+", 1), ("B[2]", 10)])
+def test_a_set_is_totalled_whole_beside_what_is_negated(kleene: str, n: int) -> None:
+    """Its elements need not agree with each other on what each of them shares with the negated event."""
+    query = f"PATTERN SEQ({kleene} b, !(C c, c.id = b.id)) WITHIN 9"
+    events = {"ts": [1, 2, 3, 4, 7], "type": ["B"] * 5, "id": [1, 1, 1, 0, 1], "v": [0] * 5}
+    assert len(qc.compile(query, SCHEMA).run(events)) == n
+    [total] = qc.compile(f"{query} AGG COUNT(*) AS n", SCHEMA).run(events).to_arrow().to_pylist()
+    assert total == {"n": n}
+
+
 def test_counts_beyond_64_bits_are_exact() -> None:
     leaves = ", ".join(f"A a{i}" for i in range(20))
     found = counted(f"PATTERN SEQ({leaves}) AGG COUNT(*) AS n WITHIN 1000", "A" * 120)

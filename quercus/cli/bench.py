@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from quercus.backends.base import Limits
+from quercus.backends.local.continuous.duck import SIGNALLED
 from quercus.backends.local.run import run_plan
 from quercus.cli import exits
 from quercus.cli.compiled import add_quiet, note
@@ -103,7 +104,12 @@ def _duckdb(events: pa.Table, threads: int) -> int:
 
     connection = duckdb.connect(config={"threads": threads})
     connection.register("e", events)
-    return int(connection.execute(SQL).fetchall()[0][0])
+    try:
+        return int(connection.execute(SQL).fetchall()[0][0])
+    except RuntimeError as e:
+        if str(e) == SIGNALLED:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _polars(events: pa.Table) -> int:

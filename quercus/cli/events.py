@@ -64,10 +64,14 @@ def _files(args: argparse.Namespace, paths: list[str], kind: str | None) -> File
     found = described(args, paths, kind)
     if found.delimiter is None:
         other = _delimiter(found)
-        if other is not None and not getattr(args, "quiet", False):
-            print(f"quercus: taken: --delimiter {'tab' if other == chr(9) else repr(other)}", file=sys.stderr)
+        say_delimiter(args, other)
         found = _delimited(found, other)
     return found
+
+
+def say_delimiter(args: argparse.Namespace, taken: str | None) -> None:
+    if taken is not None and not getattr(args, "quiet", False):
+        print(f"quercus: taken: --delimiter {'tab' if taken == chr(9) else repr(taken)}", file=sys.stderr)
 
 
 def described(args: argparse.Namespace, paths: list[str], kind: str | None) -> Files:
@@ -99,8 +103,13 @@ def _delimiter(files: Files) -> str | None:
     if (files.format or format_of(path)) != "csv" or path.suffix not in (".csv", ".txt", ".events"):
         return None
     with path.open("rb") as file:
-        line = file.readline(65_536).decode("utf-8", "replace")
-    return next((d for d in ";\t|" if d in line), None) if "," not in line else None
+        return delimiter_of(file.readline(65_536))
+
+
+def delimiter_of(line: bytes) -> str | None:
+    """The delimiter of the first line of a CSV file, if it is plain to see that it is no comma."""
+    text = line.decode("utf-8", "replace")
+    return next((d for d in ";\t|" if d in text), None) if "," not in text else None
 
 
 def _spooled() -> tuple[Path, str]:

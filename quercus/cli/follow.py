@@ -28,7 +28,7 @@ from quercus.backends.local.stream import Stream
 from quercus.backends.local.write import json_line
 from quercus.cli import exits
 from quercus.cli.compiled import compiled, limits_of, note
-from quercus.cli.events import described, sniffed
+from quercus.cli.events import delimiter_of, described, say_delimiter, sniffed
 from quercus.cli.guard import in_options
 from quercus.cli.queries import is_continuous
 from quercus.cli.schemas import schema_of
@@ -123,20 +123,21 @@ class Follow:
         if kind == "arrow" and self.path == "-":
             yield from self._batches()
             return
-        if kind not in (None, "csv", "tsv", "jsonl"):
-            raise exits.UsageError(f"--follow reads lines, CSV or JSON, not {kind} (Arrow from standard input, though)")
+        kind = kind and _of_lines(kind)
         if Path(self.path).suffix.lower() in COMPRESSED:
             raise exits.UsageError(f"--follow cannot look into '{self.path}' while it grows: unpack it")
         self.tail = Tail(self.path, self.saved.get("offset", 0))
         header: list[str] | None = self.saved.get("columns")
         begun, read = 0, False
         for lines in self.tail:
-            if lines is None:
+            if lines is None or not lines.strip():
                 yield None
                 continue
             if begun != self.tail.begun:  # another file, with a header of its own
                 begun, header = self.tail.begun, None
-            kind = kind or sniffed(lines[:64])
+            kind = kind or _of_lines(sniffed(lines[:64]))
+            if kind == "csv" and self.args.delimiter is None and not read:
+                self.args.delimiter = self.delimiter(lines)
             files = described(self.args, ["-"], kind)
             again = self.path == "-" and not read  # what goes on may begin with its header once more
             read = True
@@ -145,8 +146,7 @@ class Follow:
                 if not first:
                     continue
                 text = first.decode("utf-8", "replace").lstrip("\ufeff").strip("\r")
-                [names] = csv.reader([text], delimiter=files.separator(kind))
-                names = [name.strip() for name in names]
+                names = _names(text, files.separator(kind))
                 if header is None or names == header:
                     header, lines = names, rest
                     self.saved["columns"] = header
@@ -154,6 +154,15 @@ class Follow:
             if not lines.strip():
                 continue
             yield from self.read(lines, partial(_source, files, kind, columns))
+
+    def delimiter(self, lines: bytes) -> str | None:
+        """What separates columns, where that is not said."""
+        if "schema" in self.saved:
+            found: str | None = self.saved.get("delimiter")
+            return found
+        found = delimiter_of(lines.lstrip(b"\r\n").partition(b"\n")[0])
+        say_delimiter(self.args, found)
+        return found
 
     def read(self, lines: bytes, source_of: Callable[[str], Files]) -> Iterator[pa.Table]:
         """The events of some lines; what cannot be read of them is an error, or dropped, line by line."""
@@ -258,12 +267,35 @@ class Follow:
         """The state of the stream and how far the file was read, to go on from there."""
         if self.args.snapshot is None or self.stream is None or self.schema is None:
             return
-        facts = {"offset": self.offset, "columns": self.saved.get("columns"), "schema": self.schema.to_dict()}
+        facts = {
+            "offset": self.offset,
+            "columns": self.saved.get("columns"),
+            "delimiter": self.args.delimiter,
+            "schema": self.schema.to_dict(),
+        }
         head = json.dumps({"quercus_follow": 1, **facts})
         path = Path(self.args.snapshot)
         part = path.with_name(f".{path.name}.part")
         part.write_bytes(head.encode() + b"\n" + self.stream.snapshot())
         part.replace(path)
+
+
+def _of_lines(kind: str) -> str:
+    """A format that comes line by line."""
+    if kind not in ("csv", "tsv", "jsonl"):
+        raise exits.UsageError(
+            f"--follow reads lines, CSV or JSON, not {kind} (an Arrow stream from standard input, though, "
+            "with --format arrow)"
+        )
+    return kind
+
+
+def _names(header: str, delimiter: str) -> list[str]:
+    """The columns that a header names."""
+    try:
+        return [name.strip() for names in csv.reader([header], delimiter=delimiter) for name in names]
+    except csv.Error:
+        raise DataError(f"the first line is no header of a CSV file: {header[:60]!r}") from None
 
 
 def _source(files: Files, kind: str, columns: list[str] | None, name: str) -> Files:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from quercus.cli import exits
@@ -21,16 +22,20 @@ def guarded(argv: Sequence[str] | None) -> int:
     from quercus.cli.parser import made
 
     given = sys.argv[1:] if argv is None else list(argv)
-    as_json = "--json" in given
+    as_json = _wants_json(given)
+    terminated: list[int] = []
     try:
-        with _terminable():
+        with _terminable(terminated):
             args = made(given[0] if given else "").parse_args(given)
+            as_json = getattr(args, "json", as_json)
             code: int = args.run(args)
             sys.stdout.flush()
             return code
     except SystemExit as e:  # argparse, which has shown its help or the version
         return e.code if isinstance(e.code, int) else exits.USAGE
     except KeyboardInterrupt:
+        if terminated:  # by a library that makes no difference between signals
+            return exits.TERMINATED
         _say("interrupted")
         return exits.INTERRUPTED
     except exits.Terminated:
@@ -49,6 +54,12 @@ def guarded(argv: Sequence[str] | None) -> int:
         _say(f"quercus: an error in Quercus itself: {type(e).__name__}: {e}")
         _say("QUERCUS_DEBUG=1 shows where; please report it")
         return exits.INTERNAL
+
+
+def _wants_json(given: Sequence[str]) -> bool:
+    """Whether JSON is asked for, as far as that can be seen where the rest may be wrong; argparse knows `--js` too."""
+    options = takewhile(lambda word: word != "--", given)
+    return any(word.startswith("--j") and "--json".startswith(word) for word in options)
 
 
 def told(e: BaseException) -> tuple[int, str]:
@@ -86,6 +97,7 @@ def _document(e: BaseException, code: int, said: str) -> str:
 def in_options(text: str) -> str:
     """Limits and the like under the names that they have here, and no names of files that only we know."""
     text = re.sub(r"'[^']*\bquercus-\w+\.(?:events|lines)'", "the input", text)
+    text = re.sub(r"(is no ISO 8601 time)( in \w+)?", r"\1: --time-format reads times of another form", text)
     for name, option in (
         ("Limits(max_matches=)", "--max-matches"),
         ("Limits(max_seconds=)", "--max-seconds"),
@@ -104,10 +116,11 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def _terminable(came: list[int]) -> Iterator[None]:
     """SIGTERM ends a command as Ctrl-C does: files that are half written go."""
 
     def stop(number: int, frame: Any) -> NoReturn:
+        came.append(number)
         raise exits.Terminated
 
     try:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from quercus.backends.base import Limits
 from quercus.backends.local.inputs import as_table
 from quercus.backends.local.run import run_plan
+from quercus.backends.local.values import combined, raw
 from quercus.errors import LimitExceeded, QuercusError
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
@@ -44,7 +45,7 @@ class Look:
     def __init__(self, plan: Plan, events: object) -> None:
         self.plan, self.query, self.schema = plan, plan.bound, plan.schema
         table = as_table(events, plan.schema)
-        ts = table.column(self.schema.time).combine_chunks().view(pa.int64()).to_numpy(zero_copy_only=False)
+        ts = _times(table.column(self.schema.time))
         if len(ts) and (ts[1:] < ts[:-1]).any():
             order = np.argsort(ts, kind="stable")
             table, ts = table.take(pa.array(order)), ts[order]
@@ -118,9 +119,7 @@ class Look:
         return self.table.filter(pc.is_in(self.table.column(self.schema.type).cast(pa.string()), names))
 
     def times(self, type_name: str) -> NDArray[np.int64]:
-        moments = self.of(type_name).column(self.schema.time).combine_chunks()
-        found: NDArray[np.int64] = moments.view(pa.int64()).to_numpy(zero_copy_only=False)
-        return found
+        return _times(self.of(type_name).column(self.schema.time))
 
     # ---- questions
 
@@ -153,3 +152,8 @@ class Look:
 
     def _planned(self, query: p.Query) -> Plan:
         return self.plan.with_query(query, self.schema)
+
+
+def _times(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Times as numbers: to_numpy() would look for pandas, and swallow a Ctrl-C that comes meanwhile."""
+    return raw(combined(column).view(pa.int64()), np.int64)

@@ -105,6 +105,23 @@ def test_it_fits_on_a_phone(browser: Browser, page: str, width: int) -> None:
     assert browser.count("#timeline .mark") > 0
 
 
+@pytest.mark.parametrize("width", [500, 1200])
+def test_long_names_stay_on_the_page(browser: Browser, tmp_path: Path, width: int) -> None:
+    first, second, name = "First" * 9, "Second" * 9, "of_what_was_measured_in_the_field"
+    plan = qc.compile(f"PATTERN SEQ({first} a_{name}, {second} b_{name}, {first} c_{name}) WITHIN 10", qc.Schema({}))
+    events = [{"ts": i, "type": (first, second)[i % 2]} for i in range(9)]
+    browser.size(width, 900)
+    browser.open(plan.report(events, tmp_path / "r.html").as_uri())
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    frame = "document.querySelector('#tree').getBoundingClientRect()"
+    nodes = "[...document.querySelectorAll('#tree .node')].map((n) => n.getBoundingClientRect().right)"
+    assert browser.run(f"return Math.max(...{nodes}) - {frame}.right") <= 0
+    for table in ("#alternatives", "#types"):
+        box = f"document.querySelector('{table} .scroll')"
+        assert browser.run(f"return {box}.scrollWidth - {box}.clientWidth") <= 1
+    browser.size(1280, 900)
+
+
 def test_it_is_dark_where_the_system_is(browser: Browser, page: str) -> None:
     browser.open(page)
     light = browser.run("return getComputedStyle(document.body).backgroundColor")

@@ -186,6 +186,7 @@ def test_late_events() -> None:
         (("x.parquet",), exits.USAGE),
         (("a.csv", "b.csv"), exits.USAGE),
         (("missing.csv",), exits.DATA),
+        (("-", "--format", "parquet"), exits.USAGE),
         (("-", "-o", "out.csv"), exits.USAGE),
     ],
 )
@@ -193,6 +194,28 @@ def test_what_cannot_be_followed(args: tuple[str, ...], code: int, tmp_path: Pat
     done = quercus("run", QUERY, *args, "--follow", given=b"")
     assert done.returncode == code
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (b"PAR1\x15\x04\r\x15\n", exits.USAGE, b"reads lines, CSV or JSON, not parquet"),
+        (b"\xff\xff\xff\xff\n", exits.USAGE, b"with --format arrow"),
+        (b"ts,type\r1,Wash\r2,Operate\n", exits.DATA, b"no header of a CSV file"),
+    ],
+)
+def test_what_does_not_come_in_lines(given: bytes, code: int, said: bytes) -> None:
+    done = quercus("run", QUERY, "-", "--follow", given=given)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+
+
+def test_another_delimiter_is_noticed(tmp_path: Path) -> None:
+    given = "\n" + (HEADER + "".join(f"{e['ts']},{e['type']},{e['id']}\n" for e in EVENTS[:2])).replace(",", ";")
+    saved = ("--follow", "--snapshot", str(tmp_path / "state"))
+    done = quercus("run", QUERY, "-", *saved, given=given.encode())
+    assert (done.returncode, b"taken: --delimiter ';'" in done.stderr) == (0, True), done.stderr
+    done = quercus("run", QUERY, "-", *saved, given=b"3;Operate;9\n4;Operate;7\n")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == MATCHES, done.stderr
 
 
 def test_bad_lines_are_no_traceback() -> None:

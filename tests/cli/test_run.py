@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 from quercus.backends.local import inputs
 from quercus.cli import exits
 from quercus.cli.parser import COMMANDS
-from tests.cli.helpers import EVENTS, MATCHES, QUERY, Run, quercus, save
+from tests.cli.helpers import ENVIRONMENT, EVENTS, MATCHES, QUERY, Run, quercus, save
 
 
 def lines(out: str) -> list[Any]:
@@ -305,6 +307,13 @@ def test_bad_data_is_no_traceback(run: Run, tmp_path: Path) -> None:
         assert code == exits.OK or name in err or "column" in err, (name, err)
 
 
+def test_times_of_another_form(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("ts,type\n01.02.2026 10:00,A\n01.02.2026 10:05,B\n")
+    code, _, err = run("run", "PATTERN SEQ(A a, B b) WITHIN 1 hour", path)
+    assert (code, "--time-format reads times of another form" in err) == (exits.DATA, True), err
+
+
 def test_the_time_that_is_to_blame_is_named(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     path.write_text("ts,type\n1,A\n2,B\nthree,B\n")
@@ -359,6 +368,9 @@ def test_errors_are_json_where_json_is_asked_for(run: Run, events: Path) -> None
     said = json.loads(err)["error"]
     assert (code, out, said["exit"]) == (exits.USAGE, "", exits.USAGE)
     assert said["message"].startswith("the following arguments are required: EVENTS")
+    for given in (("--js", "--limit", "x", QUERY, events), ("--js", QUERY, "nowhere.csv")):
+        assert json.loads(run("run", *given)[2])["error"]["exit"] in (exits.USAGE, exits.DATA)
+    assert run("run", QUERY, "--", "--json")[2].startswith("quercus: no file at '--json'")
 
 
 def test_where_nothing_is_found_it_says_how_to_learn_why(run: Run, events: Path) -> None:
@@ -476,3 +488,21 @@ def test_the_input_is_not_called_by_names_of_ours() -> None:
     assert b"quercus-" not in done.stderr
     done = quercus("run", QUERY, "-", given=b"\x1f\x8b\x08\x00")
     assert (done.returncode, b"standard input is compressed" in done.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("command", [["run"], ["run", "--why"], ["check"], ["explain", "--analyze"]])
+def test_ctrl_c_is_not_lost_while_pandas_is_imported(tmp_path: Path, command: list[str]) -> None:
+    """pyarrow imports it when it first meets NumPy; in to_numpy() it swallows whatever is raised meanwhile."""
+    path = save(tmp_path / "events.csv", [{**e, "price": 1.5} for e in EVENTS])
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from quercus.cli import main
+sys.exit(main({[*command, QUERY, str(path)]!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT, timeout=120)
+    assert (done.returncode, done.stderr[-12:]) == (exits.INTERRUPTED, b"interrupted\n"), done.stderr

@@ -19,6 +19,7 @@ from quercus.backends.local.continuous import direct, duck
 from quercus.backends.local.continuous import run as whole_run
 from quercus.kernels import windows
 from tests import reference_windows
+from tests.interrupts import interrupted
 
 S = qc.Schema({"k": "string", "v": "int64", "x": "float64"}, type=None, time_unit="s")
 
@@ -499,3 +500,13 @@ def test_nulls_of_no_type() -> None:
 def test_threads_are_checked() -> None:
     with pytest.raises(qc.DataError):
         qc.continuous("ISTREAM(SELECT v FROM S[Now])", {"S": S}).run({"S": stream((1, 1))}, threads=0)
+
+
+@pytest.mark.parametrize("limits", [qc.Limits(), qc.Limits(max_seconds=600)])
+def test_ctrl_c_stops_the_relational_part(limits: qc.Limits) -> None:
+    schema = qc.Schema({"v": "float64"}, type=None, time_unit="s")
+    rows = {"ts": list(range(30_000)), "v": [float(i) for i in range(30_000)]}
+    query = "ISTREAM(SELECT A.v AS x, B.v AS y FROM A[Unbounded], B[Unbounded] WHERE A.v * B.v > 899910000000)"
+    continuous = qc.continuous(query, {"A": schema, "B": schema})
+    with interrupted(1.0):
+        continuous.run({"A": rows, "B": rows}, limits=limits)

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -60,11 +59,15 @@ def _head(source: object, time: str | None) -> pa.Schema | pa.Table:
 
 
 def _is_whole(column: pa.ChunkedArray) -> bool:
-    """Whether floats were whole numbers in the text, some beyond 64 bits."""
+    """Whether floats were whole numbers in the text, some beyond 64 bits.
+
+    Without to_numpy(), which would look for pandas, and swallow a Ctrl-C that comes meanwhile.
+    """
     if not pa.types.is_floating(column.type):
         return False
-    values = column.drop_null().to_numpy()
-    return bool(len(values) and (np.abs(values) >= 2.0**63).any() and (values == np.trunc(values)).all())
+    if not pc.any(pc.greater_equal(pc.abs(column), 2.0**63)).as_py():
+        return False
+    return bool(pc.all(pc.equal(column, pc.trunc(column))).as_py())
 
 
 def _is_finer(column: pa.ChunkedArray) -> bool:

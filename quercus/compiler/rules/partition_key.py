@@ -47,21 +47,23 @@ def _found(q: p.Query, known: frozenset[x.Column]) -> p.KeyClass | None:
 
 @frozen
 class _Alternative:
-    """One choice of OR branches: what it binds, what may be empty in it, and its negations."""
+    """One choice of OR branches: what it binds, what may be empty in it, its negations, and which of it are sets."""
 
     present: tuple[str, ...]
-    empty: frozenset[str]
-    nots: tuple[p.Not, ...]
+    empty: frozenset[str] = frozenset()
+    nots: tuple[p.Not, ...] = ()
+    sets: frozenset[str] = frozenset()
 
 
 def _alternatives(e: p.Pattern, where: tuple[x.Expr, ...]) -> Iterator[tuple[_Alternative, tuple[x.Expr, ...]]]:
     match e:
         case p.Leaf():
-            yield _Alternative((e.var,), frozenset(), ()), where
+            yield _Alternative((e.var,)), where
         case p.Kleene():
-            yield _Alternative((e.var,), frozenset() if e.least else frozenset({e.var}), ()), where
+            own = frozenset({e.var})
+            yield _Alternative((e.var,), frozenset() if e.least else own, sets=own), where
         case p.Not():
-            yield _Alternative((), frozenset(), (e,)), where
+            yield _Alternative((), nots=(e,)), where
         case p.Or():
             for b in e.branches:
                 yield from _alternatives(b.body, where + b.where)
@@ -73,11 +75,19 @@ def _product(
     parts: tuple[p.Pattern, ...], where: tuple[x.Expr, ...]
 ) -> Iterator[tuple[_Alternative, tuple[x.Expr, ...]]]:
     if not parts:
-        yield _Alternative((), frozenset(), ()), where
+        yield _Alternative(()), where
         return
     for first, so_far in _alternatives(parts[0], where):
         for rest, full in _product(parts[1:], so_far):
-            yield _Alternative(first.present + rest.present, first.empty | rest.empty, first.nots + rest.nots), full
+            yield (
+                _Alternative(
+                    first.present + rest.present,
+                    first.empty | rest.empty,
+                    first.nots + rest.nots,
+                    first.sets | rest.sets,
+                ),
+                full,
+            )
 
 
 def _extend(
@@ -90,12 +100,16 @@ def _extend(
 ) -> bool:
     """Find an attribute on which this alternative agrees, in keeping with those before it and not one of the `known`.
 
-    With `single`, also where one event agrees with negated ones alone.
+    With `single`, also where one event agrees with negated ones alone. A set alone has nobody to agree with: its
+    elements agree with each other only where [attr] says so.
     """
     edges = _edges(where, frozenset(alternative.present))
     always = next((v for v in alternative.present if v not in alternative.empty), None)
     starts = [c for c in edges if c.var == always]
-    if single and len(alternative.present) == 1:
+    if len(alternative.present) == 1 and always in alternative.sets:
+        agreeing = {k for c in where if isinstance(c, x.Same) for k in c.columns}
+        starts = [c for c in starts if c in agreeing]
+    elif single and len(alternative.present) == 1:
         for n in alternative.nots:
             own = _edges(where + n.where, p.all_variables(n.body) | frozenset(alternative.present))
             starts += [c for c in own if c.var == always and c not in starts]

@@ -13,6 +13,7 @@ export function movable(frame, tell = () => {}) {
   svg.setAttribute('width', '100%');
   svg.setAttribute('height', '100%');
   let at = { x: 0, y: 0, k: 1 };
+  let moved = false; // by the reader: until then it fits, however wide its place becomes
 
   function show() {
     scene.setAttribute('transform', `translate(${at.x} ${at.y}) scale(${at.k})`);
@@ -26,6 +27,7 @@ export function movable(frame, tell = () => {}) {
     const box = frame.getBoundingClientRect();
     const k = Math.max(LEAST, Math.min(1.25, (box.width - 24) / width, (box.height - 24) / height));
     at = { k, x: (box.width - width * k) / 2, y: Math.max(12, (box.height - height * k) / 2) };
+    moved = false;
     show();
   }
   function zoom(by, x, y) {
@@ -33,10 +35,12 @@ export function movable(frame, tell = () => {}) {
     const px = x === undefined ? box.width / 2 : x - box.left, py = y === undefined ? box.height / 2 : y - box.top;
     const k = Math.max(LEAST, Math.min(MOST, at.k * by));
     at = { k, x: px - ((px - at.x) * k) / at.k, y: py - ((py - at.y) * k) / at.k };
+    moved = true;
     show();
   }
   function move(dx, dy) {
     at = { ...at, x: at.x + dx, y: at.y + dy };
+    moved = true;
     show();
   }
 
@@ -68,6 +72,11 @@ export function movable(frame, tell = () => {}) {
   }
   grow();
   fit();
+  const watch = new ResizeObserver(() => {
+    if (!svg.isConnected) watch.disconnect();
+    else if (!moved) fit();
+  });
+  watch.observe(frame);
   return { fit, zoom };
 }
 

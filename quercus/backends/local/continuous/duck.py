@@ -17,6 +17,8 @@ from quercus.backends.local.continuous.sql import LOWER, UPPER
 from quercus.backends.local.expressions import cased
 from quercus.errors import LimitExceeded, NotInstalled, QuercusError
 
+SIGNALLED = "Query interrupted"  # the RuntimeError that stands for what a signal's handler raised
+
 _SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -131,5 +133,9 @@ def _explained(duckdb: Any, limits: Limits) -> Iterator[None]:
             limit="max_seconds",
             value=limits.max_seconds,
         ) from None
+    except RuntimeError as e:
+        if str(e) == SIGNALLED:
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.Error as e:
         raise QuercusError(f"DuckDB could not run the relational part: {str(e).splitlines()[0]}") from e
