@@ -10,12 +10,17 @@ from libc.string cimport memset
 from quercus.kernels._typedefs cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef extern from "listing.h":
-    Py_ssize_t pack_plain(
-        const int32_t** columns, int k, Py_ssize_t first, Py_ssize_t stop, int32_t limit, int64_t event,
-        int64_t** out, Py_ssize_t at, Py_ssize_t room) noexcept nogil
-    Py_ssize_t pack_512(
-        const int32_t** columns, int k, Py_ssize_t first, Py_ssize_t stop, int32_t limit, int64_t event,
-        int64_t** out, Py_ssize_t at, Py_ssize_t room) noexcept nogil
+    ctypedef struct Sink:       # rows on their way to the columns that are written
+        pass
+    void sink_open(Sink* s, int64_t** out, int columns, Py_ssize_t room, int past) noexcept nogil
+    Py_ssize_t sink_close(Sink* s) noexcept nogil
+    void listing_begin() noexcept nogil
+    int pack_plain(
+        const int32_t** columns, Py_ssize_t first, Py_ssize_t stop, int32_t limit, int32_t event, Sink* s) noexcept nogil
+    int pack_256(
+        const int32_t** columns, Py_ssize_t first, Py_ssize_t stop, int32_t limit, int32_t event, Sink* s) noexcept nogil
+    int pack_512(
+        const int32_t** columns, Py_ssize_t first, Py_ssize_t stop, int32_t limit, int32_t event, Sink* s) noexcept nogil
     int packed_at_once(int most) noexcept nogil
 
 ctypedef fused offsets_t:       # how far all events of a match but the first are from it, in one number
@@ -25,6 +30,9 @@ ctypedef fused offsets_t:       # how far all events of a match but the first ar
 cdef enum:
     DIGIT = 11                  # bits of one pass of a sort, at most
     FEW = 24                    # matches that are sorted by comparing
+
+PAST = 1 << 24                  # bytes of results that are written past the caches
+listing_begin()
 
 
 include "columns.pxi"
@@ -72,17 +80,21 @@ def candidates(const int32_t[::1] low, const int32_t[::1] high, const int32_t[::
 
 
 def by_event(
-    const int32_t[::1] low, const int32_t[::1] high, const int64_t[::1] at, list columns, list out, int most=16
+    const int32_t[::1] low, const int32_t[::1] high, const int64_t[::1] at, list columns, list out, int most=16,
+    Py_ssize_t past=PAST
 ):
     """Matches in lexical order with the events `at` that may come at their end: event by event, for each in that order.
 
     An event with number x comes after a match whose last position has low[last] <= x, in a window with its first if
-    x < high[first]. Both tables ascend. `out` has a column more than the matches, and as many rows as there are results.
+    x < high[first]. Both tables ascend. `out` has a column more than the matches, and as many rows as there are results:
+    it is written past the caches, if it takes `past` bytes and its columns begin lines of a cache.
     """
-    cdef Py_ssize_t n, rows = len(out[0]), done = 0
-    cdef int k = len(columns), wide = packed_at_once(most)
+    cdef Py_ssize_t n, rows = len(out[0])
+    cdef int k = len(columns), wide = packed_at_once(most), r = 0
     cdef const int32_t* from_[COLUMNS]
     cdef int64_t* to[COLUMNS]
+    cdef Sink sink
+    cdef int32_t event
     cdef Scan s = Scan(0, 0, 0, 0)
     cdef const int32_t[::1] first = columns[0]
     cdef int32_t x
@@ -92,17 +104,26 @@ def by_event(
     pointers(columns, n, from_)
     places(out, rows, to)
     with nogil:
+        sink_open(&sink, to, k + 1, rows, rows * (k + 1) * <Py_ssize_t> sizeof(int64_t) >= past)
         for x in range(at.shape[0]):
             forward(&s, x, low, high, first)
             if s.first >= s.stop:
                 continue
-            if wide == 16:
-                done = pack_512(from_, k, s.first, s.stop, s.limit, at[x], to, done, rows)
+            event = <int32_t> at[x]
+            if event != at[x]:
+                r = -2
+            elif wide == 16:
+                r = pack_512(from_, s.first, s.stop, s.limit, event, &sink)
+            elif wide == 8:
+                r = pack_256(from_, s.first, s.stop, s.limit, event, &sink)
             else:
-                done = pack_plain(from_, k, s.first, s.stop, s.limit, at[x], to, done, rows)
-            if done < 0:
+                r = pack_plain(from_, s.first, s.stop, s.limit, event, &sink)
+            if r:
                 break
-    if done != rows:
+        n = sink_close(&sink)
+    if r == -2:
+        raise ValueError("a position beyond 32 bits")
+    if r or n != rows:
         raise ValueError(f"room for {rows} results, not for those that there are")
 
 

@@ -23,13 +23,15 @@ def candidates(low: Small, high: Small, first: Small, events: int) -> int:
     return sum(bool(low[p] <= x < high[p]) for x in range(events) for p in first.tolist())
 
 
-def by_event(low: Small, high: Small, at: Index, columns: list[Small], out: list[Index], most: int = 16) -> None:
+def by_event(low: Small, high: Small, at: Index, columns: list[Small], out: list[Index], most: int = 16, past: int = 0) -> None:
     """Matches in lexical order with the events `at` that may come at their end: event by event, each in that order."""
     _same_length(len(low), len(high))
     _same_length(len(columns) + 1, len(out))
     _same_length(*map(len, columns))
     matches = list(zip(*(c.tolist() for c in columns), strict=True))
     rows = [(*m, p) for x, p in enumerate(at.tolist()) for m in matches if low[m[-1]] <= x < high[m[0]]]
+    if any(row[-1] >= 2**31 for row in rows):
+        raise ValueError("a position beyond 32 bits")
     if len(rows) != len(out[0]):
         raise ValueError(f"room for {len(out[0])} results, not for those that there are")
     for to, values in zip(out, zip(*rows, strict=True), strict=False):

@@ -38,6 +38,13 @@ def columns_of(rows: Rows, width: int, kind: Any) -> list[NDArray[Any]]:
     return [np.array([row[c] for row in rows], kind) for c in range(width)]
 
 
+def aligned(n: int) -> NDArray[np.int64]:
+    """Numbers that begin a line of the cache."""
+    room = np.full(n + 8, -7)
+    first = -room.ctypes.data % 64 // 8
+    return room[first : first + n]
+
+
 @pytest.mark.parametrize("seed", range(300))
 def test_listings_by_event_agree(seed: int) -> None:
     r = Random(seed)
@@ -51,12 +58,16 @@ def test_listings_by_event_agree(seed: int) -> None:
     assert looked_at[0] == looked_at[1]
     expected = [(*row, p) for x, p in enumerate(at.tolist()) for row in rows if low[row[-1]] <= x < high[row[0]]]
     assert len(expected) <= looked_at[0]
-    for module, most in ((listing, 16), (listing, 1), (reference_listing, 16)):
-        room = np.full(len(expected) * (width + 1) + 1, -7)  # what is written beside a column is noticed
-        out = [room[c * len(expected) : (c + 1) * len(expected)] for c in range(width + 1)]
-        module.by_event(low, high, at, columns, out, most)
-        assert list(zip(*(c.tolist() for c in out), strict=True)) == expected
-        assert room[-1] == -7
+    for module, most in ((listing, 16), (listing, 8), (listing, 1), (reference_listing, 16)):
+        for apart in (len(expected), -(-len(expected) // 8) * 8):  # the latter begin a line: written past the caches
+            room = aligned(apart * (width + 1) + 1)
+            out = [room[c * apart : c * apart + len(expected)] for c in range(width + 1)]
+            module.by_event(low, high, at, columns, out, most, 0)
+            assert list(zip(*(c.tolist() for c in out), strict=True)) == expected
+            beside = np.ones(len(room), bool)  # what is written beside a column is noticed
+            for c in range(width + 1):
+                beside[c * apart : c * apart + len(expected)] = False
+            assert (room[beside] == -7).all()
         for wrong in (-1, 1):
             if len(expected) + wrong >= 0:
                 other = [np.zeros(len(expected) + wrong, np.int64) for _ in out]
@@ -106,6 +117,15 @@ def test_arrays_of_different_length_are_refused(module: Any) -> None:
     for call in calls:
         with pytest.raises(ValueError, match="length"):
             call()
+
+
+@pytest.mark.parametrize("module", [listing, reference_listing], ids=["kernel", "twin"])
+def test_positions_are_small(module: Any) -> None:
+    table, out = int32([0]), [np.zeros(1, np.int64), np.zeros(1, np.int64)]
+    module.by_event(table, table + 1, int64([2**31 - 1]), [table], out)
+    assert [c.tolist() for c in out] == [[0], [2**31 - 1]]
+    with pytest.raises(ValueError, match="beyond 32 bits"):
+        module.by_event(table, table + 1, int64([2**31]), [table], out)
 
 
 def test_examples_run() -> None:

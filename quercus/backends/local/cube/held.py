@@ -19,6 +19,7 @@ from quercus.kernels import group, listing, memory, reuse
 Index = NDArray[np.int64]
 Small = NDArray[np.int32]
 Column = NDArray[Any]  # int64, or int32 in lexical order
+_LINE = 8  # numbers
 _PARTS = 64  # lots of matches that are merged at once
 Test = Callable[[list[Column]], Small]  # columns -> the rows that stay
 
@@ -29,9 +30,10 @@ def small(n: int) -> Small:
 
 
 def rooms(n: int, width: int) -> list[Index]:
-    """Room for so many columns, in one piece: large ones come in large pages."""
-    room = memory.empty(n * width)
-    return [room[i * n : (i + 1) * n] for i in range(width)]
+    """Room for so many columns, in one piece: large ones come in large pages, and each begins a line of the cache."""
+    apart = -(-n // _LINE) * _LINE
+    room = memory.empty(apart * width)
+    return [room[i * apart : i * apart + n] for i in range(width)]
 
 
 def taken(column: Column, rows: Small, *, lexical: bool = False) -> Column:
