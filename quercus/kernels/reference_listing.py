@@ -23,7 +23,9 @@ def candidates(low: Small, high: Small, first: Small, events: int) -> int:
     return sum(bool(low[p] <= x < high[p]) for x in range(events) for p in first.tolist())
 
 
-def by_event(low: Small, high: Small, at: Index, columns: list[Small], out: list[Index], most: int = 16, past: int = 0) -> None:
+def by_event(
+    low: Small, high: Small, at: Index, columns: list[Small], out: list[Index], most: int = 16, past: int = 0
+) -> None:
     """Matches in lexical order with the events `at` that may come at their end: event by event, each in that order."""
     _same_length(len(low), len(high))
     _same_length(len(columns) + 1, len(out))

@@ -37,6 +37,7 @@ from quercus.result import Bound, Matches
 Index = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
 MANY, SPARE, RESERVED = 1e6, 1.25, 2.0**26  # expected matches that get room from the start, a quarter more than that
+AHEAD = 2.0**17  # matches that a matcher has room for beside those that are there
 _CUT = {match.TOO_MANY: "max_matches", match.TOO_LONG: "max_seconds"}
 
 
@@ -88,7 +89,7 @@ class Later:
 
     def answer(self) -> Answer:
         if self._made is None:
-            room = room_for(self.count or 0)
+            room = 0.0 if self.count is None or self.count < MANY else min(self.count + AHEAD, RESERVED)
             found = find(self.plan, self.stream, self.limits, threads=self.threads, expected=room)
             self._made = Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
         return self._made

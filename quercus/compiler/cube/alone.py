@@ -16,7 +16,7 @@ from attrs import frozen
 from quercus.compiler.constants import CALIBRATED, Constants
 from quercus.compiler.cube.conditions import Known
 from quercus.compiler.cube.constants import CALIBRATED as CUBE
-from quercus.compiler.cube.constants import CLEARLY, LISTED, CubeConstants
+from quercus.compiler.cube.constants import CLEARLY, COUNTED, CubeConstants
 from quercus.compiler.cube.rates import Rates
 from quercus.compiler.cube.sequences import conditions, gaps
 from quercus.compiler.cube.sizes import Barred, Size, Sizer
@@ -81,7 +81,7 @@ class Stacked:
         return False
 
     def is_counted(self, rates: Rates) -> bool:
-        return self.running(rates) <= (1 - LISTED) * self.cost(rates)
+        return self.running(rates) <= COUNTED * self.cost(rates)
 
     def running(self, rates: Rates) -> float:
         """By running totals: each event costs some steps for each component, however many matches it ends."""

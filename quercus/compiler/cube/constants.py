@@ -38,4 +38,5 @@ class CubeConstants:
 CALIBRATED = CubeConstants()
 CLEARLY = 2.0  # how much more than listing running totals may cost: what they cost is certain, matches are estimated
 LISTED = 0.95  # the part of listing that counts: for results that are known sooner, lists may take a twentieth longer
+COUNTED = 0.02  # the part of listing that counting matches beforehand may take
 FEW = 8.0  # events of the stream for each match: beyond, ranges are searched for one by one
