@@ -210,6 +210,7 @@ def test_files_that_need_describing_in_pieces(tmp_path: Path, in_pieces: list[in
         ({"delimiter": "ab"}, "not one character"),
         ({"columns": "abc"}, "a list of names"),
         ({"columns": ["a", "a"]}, "twice"),
+        ({"decimal": ";"}, "neither a point nor a comma"),
     ],
 )
 def test_files_that_cannot_be(options: dict[str, object], said: str) -> None:
@@ -239,6 +240,17 @@ def test_times_have_the_zone_that_they_have_as_a_whole(
     assert len(in_pieces) > 1
     monkeypatch.undo()
     assert found.equals(plan.run(tmp_path / "e.csv").to_arrow())
+
+
+def test_decimal_commas_in_pieces(tmp_path: Path, in_pieces: list[int]) -> None:
+    rows = [f"2020-01-01T00:{i // 60:02}:{i % 60:02};{'AB'[i % 2]};{i},5" for i in range(1000)]
+    (tmp_path / "e.csv").write_text("\n".join(["ts;type;v", *rows, ""]))
+    given = qc.Files(tmp_path / "e.csv", delimiter=";", decimal=",")
+    schema = qc.Schema.infer(given)
+    assert schema.attributes("A")["v"] == "float64"
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 1 s AGG SUM(b.v) AS s", schema)
+    assert list(plan.run(given)) == [{"s": sum(i + 0.5 for i in range(1, 1000, 2))}]
+    assert len(in_pieces) > 1
 
 
 def test_totals_of_files_list_nothing(tmp_path: Path, in_pieces: list[int]) -> None:

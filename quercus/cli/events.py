@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 
 from quercus.backends.local.dialect import KINDS, Files
@@ -15,6 +17,8 @@ from quercus.backends.local.files import find, format_of
 from quercus.cli.exits import UsageError
 from quercus.errors import DataError
 
+_HEAD = 65_536  # bytes of a file that are looked at
+_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
 HELP = "events: files, folders or globs (.parquet .csv .tsv .jsonl .arrow), or - for standard input"
 
 
@@ -31,6 +35,7 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--null", metavar="WORD", action="append", default=[], help="a word of CSV that means null, as NA; repeatable"
     )
+    group.add_argument("--decimal", choices=(".", ","), help="what stands before the fraction of a number in CSV")
     group.add_argument("--time-format", metavar="FMT", help="how times are written, as for strptime: '%%Y%%m%%d%%H%%M'")
 
 
@@ -65,7 +70,11 @@ def _files(args: argparse.Namespace, paths: list[str], kind: str | None) -> File
     if found.delimiter is None:
         other = _delimiter(found)
         say_delimiter(args, other)
-        found = _delimited(found, other)
+        found = _with(found, other, found.decimal)
+    if args.decimal is None and found.delimiter is not None and _has_commas(found):
+        if not getattr(args, "quiet", False):
+            print("quercus: taken: --decimal ','", file=sys.stderr)
+        found = _with(found, found.delimiter, ",")
     return found
 
 
@@ -79,11 +88,17 @@ def described(args: argparse.Namespace, paths: list[str], kind: str | None) -> F
     delimiter = {"tab": "\t", "\\t": "\t"}.get(args.delimiter, args.delimiter)
     columns = None if args.columns is None else [c.strip() for c in args.columns.split(",")]
     return Files(
-        *paths, format=kind, delimiter=delimiter, columns=columns, time_format=args.time_format, nulls=args.null
+        *paths,
+        format=kind,
+        delimiter=delimiter,
+        columns=columns,
+        time_format=args.time_format,
+        nulls=args.null,
+        decimal=args.decimal or ".",
     )
 
 
-def _delimited(files: Files, delimiter: str | None) -> Files:
+def _with(files: Files, delimiter: str | None, decimal: str) -> Files:
     return Files(
         *files.paths,
         format=files.format,
@@ -91,19 +106,38 @@ def _delimited(files: Files, delimiter: str | None) -> Files:
         columns=files.columns,
         time_format=files.time_format,
         nulls=files.nulls,
+        decimal=decimal,
     )
 
 
 def _delimiter(files: Files) -> str | None:
     """Another delimiter than a comma, if the first line of a CSV file has none of these and many of those."""
+    return delimiter_of(_head(files).partition(b"\n")[0])
+
+
+def _head(files: Files) -> bytes:
+    """How the first file begins, if it is plain CSV."""
     try:
         path = find(files)[0]
     except DataError:
-        return None  # reading it will say what is wrong
+        return b""  # reading it will say what is wrong
     if (files.format or format_of(path)) != "csv" or path.suffix not in (".csv", ".txt", ".events"):
-        return None
+        return b""
     with path.open("rb") as file:
-        return delimiter_of(file.readline(65_536))
+        return file.read(_HEAD)
+
+
+def _has_commas(files: Files) -> bool:
+    """Whether some column has decimal commas: nothing but numbers, and not only groups of three digits."""
+    head = _head(files)
+    lines = head.decode("utf-8", "replace").splitlines()[: -1 if len(head) == _HEAD else None]
+    rows = [line.split(files.delimiter) for line in lines[files.columns is None :]]
+    for column in zip_longest(*rows, fillvalue=""):
+        values = [v.strip().strip('"') for v in column]
+        values = [v for v in values if v and v not in files.nulls]
+        if all(map(_COMMA.fullmatch, values)) and any("," in v and len(v.partition(",")[2]) != 3 for v in values):
+            return True
+    return False
 
 
 def delimiter_of(line: bytes) -> str | None:

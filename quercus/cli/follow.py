@@ -307,6 +307,7 @@ def _source(files: Files, kind: str, columns: list[str] | None, name: str) -> Fi
         columns=columns,
         time_format=files.time_format,
         nulls=files.nulls,
+        decimal=files.decimal,
     )
 
 

@@ -1,5 +1,5 @@
 """Files that need more than a path to be read: several of them, text with other delimiters, without a header, words
-for null, times in a format of their own."""
+for null, decimal commas, times in a format of their own."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Files:
     ('bars.txt',)
 
     `format`: parquet, csv, tsv, jsonl or arrow; without it, the suffix says. Of CSV: `delimiter`, `columns` for a file
-    without a header, and `nulls`, the words that mean null beside an empty field, such as NA. `time_format` reads the
-    time column, text or digits, as `strptime` does, in UTC.
+    without a header, `nulls`, the words that mean null beside an empty field, such as NA, and `decimal`, what stands
+    before the fraction of a number. `time_format` reads the time column, text or digits, as `strptime` does, in UTC.
     """
 
     paths: tuple[str, ...]
@@ -36,6 +36,7 @@ class Files:
     columns: tuple[str, ...] | None
     time_format: str | None
     nulls: tuple[str, ...]
+    decimal: str
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Files:
         columns: Iterable[str] | None = None,
         time_format: str | None = None,
         nulls: Iterable[str] = (),
+        decimal: str = ".",
     ) -> None:
         if not paths:
             raise DataError("no path: name a file, a folder or a glob")
@@ -52,6 +54,8 @@ class Files:
             raise DataError(f"no format '{format}': choose one of {' '.join(KINDS)}")
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
             raise DataError(f"the delimiter {delimiter!r} is not one character")
+        if decimal not in (".", ","):
+            raise DataError(f"the decimal mark {decimal!r} is neither a point nor a comma")
         if isinstance(columns, str):
             raise DataError(f"columns are a list of names, not the text {columns!r}")
         if isinstance(nulls, str):
@@ -59,11 +63,15 @@ class Files:
         names = None if columns is None else tuple(map(str, columns))
         if names is not None and len(set(names)) < len(names):
             raise DataError("a name stands twice among the columns")
-        self.__attrs_init__(tuple(map(str, paths)), format, delimiter, names, time_format, tuple(map(str, nulls)))
+        words = tuple(map(str, nulls))
+        self.__attrs_init__(tuple(map(str, paths)), format, delimiter, names, time_format, words, decimal)
 
     def separator(self, kind: str | None) -> str:
         """What stands between two fields of text of this kind."""
-        return self.delimiter or ("\t" if kind == "tsv" else ",")
+        found = self.delimiter or ("\t" if kind == "tsv" else ",")
+        if found == self.decimal:
+            raise DataError(f"{found!r} cannot be both the delimiter and the decimal mark: name another delimiter")
+        return found
 
     def timed(self, table: pa.Table, time: str) -> pa.Table:
         """The table with its time column read as `time_format` says."""

@@ -258,6 +258,8 @@ def _blame(
                 for name in names:
                     value = row.get(name) if isinstance(row, dict) else None
                     kind = wanted.get(name, "")
+                    if isinstance(value, str) and kind == "float64":
+                        value = value.replace(files.decimal, ".")
                     if value not in (None, "", *files.nulls) and not _reads_as(value, kind):
                         hint = _hint(value, kind, name, is_text=delimiter is not None)
                         source.fail(f"{str(value)[:80]!r} is no {kind}{hint}", name, number)
@@ -370,7 +372,7 @@ class _Csv:
         if at < 0 or pa.types.is_integer(seen.field(at).type) or pa.types.is_string(seen.field(at).type):
             return self
         c = self.convert
-        convert = _conversion(c.include_columns, {**c.column_types, time: pa.string()}, c.null_values)
+        convert = _conversion(c.include_columns, {**c.column_types, time: pa.string()}, c.null_values, c.decimal_point)
         return evolve(self, convert=convert, has_zone=getattr(seen.field(at).type, "tz", None) is not None)
 
     def zoned(self, table: pa.Table, schema: Schema, source: Source) -> pa.Table:
@@ -401,13 +403,14 @@ def _opening(path: Path, csv_: _Csv) -> Any:
         return reader.schema
 
 
-def _conversion(columns: list[str], kinds: Mapping[str, Any], nulls: list[str]) -> Any:
+def _conversion(columns: list[str], kinds: Mapping[str, Any], nulls: list[str], decimal: str) -> Any:
     return pa.csv.ConvertOptions(
         include_columns=columns,
         column_types=kinds,
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=nulls,
+        decimal_point=decimal,
     )
 
 
@@ -423,7 +426,7 @@ def _csv_options(path: Path, names: list[str], wanted: Mapping[str, Type], files
     else:
         header = by_blocks(lambda block: _names(path, pa.csv.ReadOptions(block_size=block), parse))
     chosen, known = [n for n in header if n in names], {n: k for n, k in kinds.items() if n in header}
-    convert = _conversion(chosen, known, ["", *files.nulls])
+    convert = _conversion(chosen, known, ["", *files.nulls], files.decimal)
     return _Csv(header, parse, convert, files.columns is not None)
 
 

@@ -144,7 +144,9 @@ def _first_of_text(path: Path, kind: str, source: Files, block: int) -> pa.Table
         read = pyarrow.csv.ReadOptions(block_size=block, column_names=source.columns)
         words = pyarrow.csv.ConvertOptions().null_values
         convert = pyarrow.csv.ConvertOptions(
-            null_values=[*words, *source.nulls], strings_can_be_null=bool(source.nulls)
+            null_values=[*words, *source.nulls],
+            strings_can_be_null=bool(source.nulls),
+            decimal_point=source.decimal,
         )
         with pyarrow.csv.open_csv(path, read, parse, convert) as reader:
             return _as_it_is_read(pa.Table.from_batches([*islice(reader, 1)], reader.schema), pa.string())
