@@ -253,6 +253,28 @@ def test_decimal_commas_in_pieces(tmp_path: Path, in_pieces: list[int]) -> None:
     assert len(in_pieces) > 1
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_seconds_since_1970_in_pieces(suffix: str, tmp_path: Path, in_pieces: list[int]) -> None:
+    times = [1_704_103_200, *(1_704_103_200 + i / 4 for i in range(1, 1000))]
+    if suffix == ".csv":
+        lines = ["ts,type", *(f"{t},{'AB'[i % 2]}" for i, t in enumerate(times))]
+    else:
+        lines = [f'{{"ts": {t}, "type": "{"AB"[i % 2]}"}}' for i, t in enumerate(times)]
+    path = tmp_path / f"e{suffix}"
+    path.write_text("\n".join([*lines, ""]))
+    schema = qc.Schema({"ts": "timestamp[us]"})
+    plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 250 ms", schema)
+    rows = plan.run(qc.Files(path, time_format="unix")).rows()
+    assert rows == [{"a": i, "b": i + 1} for i in range(0, 1000, 2)]
+    assert len(in_pieces) > 1
+    path.write_text(lines[0] + "\n" + lines[1].replace("200", "x00") + "\n")
+    if suffix == ".csv":
+        with pytest.raises(qc.DataError, match=r"row 0: '1704103x00' is no time of the format 'unix'"):
+            plan.run(qc.Files(path, time_format="unix"))
+    with pytest.raises(qc.DataError, match=r"holds double: .*reads seconds since 1970"):
+        plan.run({"ts": [0.5], "type": ["A"]})
+
+
 def test_totals_of_files_list_nothing(tmp_path: Path, in_pieces: list[int]) -> None:
     save(events(), tmp_path / "e.parquet")
     plan = qc.compile("PATTERN SEQ(A a, B b) WITHIN 9 AGG COUNT(*) AS n, SUM(b.id) AS s", SCHEMA)

@@ -36,7 +36,9 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
         "--null", metavar="WORD", action="append", default=[], help="a word of CSV that means null, as NA; repeatable"
     )
     group.add_argument("--decimal", choices=(".", ","), help="what stands before the fraction of a number in CSV")
-    group.add_argument("--time-format", metavar="FMT", help="how times are written, as for strptime: '%%Y%%m%%d%%H%%M'")
+    group.add_argument(
+        "--time-format", metavar="FMT", help="how times are written, as for strptime: '%%Y%%m%%d%%H%%M'; or unix"
+    )
 
 
 def files_of(args: argparse.Namespace, paths: list[str]) -> Files:

@@ -99,6 +99,8 @@ def in_options(text: str) -> str:
     text = re.sub(r"'[^']*\bquercus-\w+\.(?:events|lines)'", "the input", text)
     text = re.sub(r"(is no ISO 8601 time)( in \w+)?", r"\1: --time-format reads times of another form", text)
     for name, option in (
+        ("Files(time_format='unix')", "--time-format unix"),
+        ("name its format", "name its format: --format csv, for example"),
         ("Limits(max_matches=)", "--max-matches"),
         ("Limits(max_seconds=)", "--max-seconds"),
         ("Limits(max_state_bytes=)", "--max-state"),

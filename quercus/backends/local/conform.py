@@ -137,6 +137,10 @@ def time_column(given: Column, schema: Schema, source: Source) -> Column:
         return column if schema.time_is_timestamp else _as_int64(column)
     if pa.types.is_null(t) and not len(column):
         return column.cast(pa.timestamp(schema.time_unit) if schema.time_is_timestamp else pa.int64())
+    if pa.types.is_floating(t):
+        source.fail(
+            f"holds {t}: a time is an integer or a timestamp; Files(time_format='unix') reads seconds since 1970", name
+        )
     if schema.time_is_timestamp:
         source.fail(f"holds {t} where the schema has timestamps: declare it int64, with a time_unit", name)
     if not _is_integral(t):

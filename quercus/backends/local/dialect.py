@@ -13,6 +13,7 @@ from attrs import frozen
 
 from quercus.errors import DataError
 
+UNIX = "unix"  # a time format: seconds since 1970
 KINDS = ("parquet", "csv", "tsv", "jsonl", "arrow")
 
 
@@ -27,7 +28,8 @@ class Files:
 
     `format`: parquet, csv, tsv, jsonl or arrow; without it, the suffix says. Of CSV: `delimiter`, `columns` for a file
     without a header, `nulls`, the words that mean null beside an empty field, such as NA, and `decimal`, what stands
-    before the fraction of a number. `time_format` reads the time column, text or digits, as `strptime` does, in UTC.
+    before the fraction of a number. `time_format` reads the time column, text or digits, as `strptime` does, in UTC;
+    `unix`: seconds since 1970, with a fraction or without.
     """
 
     paths: tuple[str, ...]
@@ -80,16 +82,30 @@ class Files:
             return table
         texts = table.column(at).cast(pa.string())
         try:
-            moments = pc.strptime(texts, format=self.time_format, unit="us")
+            moments = _moments(texts, self.time_format)
         except pa.ArrowException:
-            tried = pc.strptime(texts, format=self.time_format, unit="us", error_is_null=True)
-            row = pc.index(pc.and_(pc.is_null(tried), pc.is_valid(texts)), True).as_py()
+            row = next(i for i, text in enumerate(texts) if not _is_moment(text, self.time_format))
             raise DataError(
                 f"column '{time}', row {row}: {texts[row].as_py()!r} is no time of the format '{self.time_format}'",
                 column=time,
                 row=row,
             ) from None
         return table.set_column(at, time, moments)
+
+
+def _moments(texts: pa.ChunkedArray, format: str) -> pa.ChunkedArray:
+    if format != UNIX:
+        return pc.strptime(texts, format=format, unit="us")
+    micros = pc.round(pc.multiply(pc.cast(texts, pa.float64()), 1e6))
+    return pc.cast(pc.cast(micros, pa.int64()), pa.timestamp("us"))
+
+
+def _is_moment(text: pa.Scalar, format: str) -> bool:
+    try:
+        _moments(pa.chunked_array([pa.array([text.as_py()], pa.string())]), format)
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def is_files(events: object) -> TypeGuard[str | Path | Files]:

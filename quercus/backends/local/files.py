@@ -20,7 +20,7 @@ import pyarrow.parquet
 from attrs import evolve, frozen
 
 from quercus.backends.local.conform import Source, parsed
-from quercus.backends.local.dialect import Files, as_files
+from quercus.backends.local.dialect import UNIX, Files, as_files
 from quercus.errors import DataError
 from quercus.ir.expr import Type
 from quercus.schema import Schema
@@ -119,7 +119,7 @@ def _read(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files, 
                 by_blocks(lambda block: pa.csv.read_csv(path, csv_.read(block), csv_.parse, csv_.convert)), csv_.header
             )
         case _:
-            return Read(_read_json(path, schema, wanted), names, sparse=True)
+            return Read(_read_json(path, schema, wanted, files), names, sparse=True)
 
 
 def by_blocks(read: Callable[[int], T]) -> T:
@@ -201,7 +201,7 @@ def _pieces(
                     rows += batch.num_rows
                     yield Read(csv_.zoned(pa.Table.from_batches([batch]), schema, here), csv_.header, part=part(i))
         case _:
-            for table, read in _json_pieces(path, schema, wanted):
+            for table, read in _json_pieces(path, schema, wanted, files):
                 yield Read(table, names, sparse=True, part=read)
 
 
@@ -326,13 +326,15 @@ def _ipc_pieces(path: Path, names: list[str]) -> Iterator[Read]:
             yield Read(found, known, part=part)
 
 
-def _json_pieces(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> Iterator[tuple[pa.Table, float]]:
+def _json_pieces(
+    path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files
+) -> Iterator[tuple[pa.Table, float]]:
     """As _read_json: the first block says whether times and types are text or numbers."""
     if _is_blank(path):
         return
     failed: Exception | None = None
     block = pa.json.ReadOptions(block_size=_BLOCK)
-    for explicit in _json_schemas(schema, wanted):
+    for explicit in _json_schemas(schema, wanted, files):
         options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
         began = False
         try:
@@ -436,12 +438,12 @@ def _names(path: Path, read: Any, parse: Any) -> list[str]:
         return found
 
 
-def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type]) -> pa.Table:
+def _read_json(path: Path, schema: Schema, wanted: Mapping[str, Type], files: Files) -> pa.Table:
     """Times may be numbers or ISO 8601 text and types text or numbers: what fits first is taken."""
     if _is_blank(path):
         return pa.table({n: pa.nulls(0) for n in (*schema.special, *wanted)})
     failed: Exception | None = None
-    for explicit in _json_schemas(schema, wanted):
+    for explicit in _json_schemas(schema, wanted, files):
         options = pa.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
         try:
             return by_blocks(partial(_json, path, options))
@@ -469,9 +471,10 @@ def _json(path: Path, options: Any, block: int) -> pa.Table:
     return pa.json.read_json(path, pa.json.ReadOptions(block_size=block), options)
 
 
-def _json_schemas(schema: Schema, wanted: Mapping[str, Type]) -> Iterator[Any]:
+def _json_schemas(schema: Schema, wanted: Mapping[str, Type], files: Files) -> Iterator[Any]:
     attributes = [(n, _DECLARED.get(k, pa.string())) for n, k in wanted.items()]
-    for time in (pa.string(), pa.int64()) if schema.time_is_timestamp else (pa.int64(), pa.string()):
+    number = pa.float64() if files.time_format == UNIX else pa.int64()
+    for time in (pa.string(), number) if schema.time_is_timestamp else (number, pa.string()):
         for type_ in (pa.string(), pa.int64()):
             special = zip(schema.special, (time, type_), strict=False)
             yield pa.schema([*special, *attributes])
