@@ -133,7 +133,12 @@ class Cube:
     def counted(self, plan: Plan) -> Matches | None:
         """A query whose matches are counted, and listed when they are asked for; None: only a list tells how many."""
         counting = _counting(plan)
-        table = self.totalled(counting) if _is_totalled(counting) else None
+        try:
+            table = self.totalled(counting) if _is_totalled(counting) else None
+        except LimitExceeded as e:
+            if e.limit == "max_seconds":
+                raise
+            return None
         if table is None:
             return None
         n = int(table.column(0)[0].as_py())
