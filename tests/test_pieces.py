@@ -267,6 +267,10 @@ def test_seconds_since_1970_in_pieces(suffix: str, tmp_path: Path, in_pieces: li
     rows = plan.run(qc.Files(path, time_format="unix")).rows()
     assert rows == [{"a": i, "b": i + 1} for i in range(0, 1000, 2)]
     assert len(in_pieces) > 1
+    if suffix == ".csv":
+        path.write_text("ts;type\n1704103200,25;A\n1704103200,5;B\n")
+        given = qc.Files(path, time_format="unix", delimiter=";", decimal=",")
+        assert plan.run(given).rows() == [{"a": 0, "b": 1}]
     path.write_text(lines[0] + "\n" + lines[1].replace("200", "x00") + "\n")
     if suffix == ".csv":
         with pytest.raises(qc.DataError, match=r"row 0: '1704103x00' is no time of the format 'unix'"):

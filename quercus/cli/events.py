@@ -72,11 +72,10 @@ def _files(args: argparse.Namespace, paths: list[str], kind: str | None) -> File
     if found.delimiter is None:
         other = _delimiter(found)
         say_delimiter(args, other)
-        found = _with(found, other, found.decimal)
-    if args.decimal is None and found.delimiter is not None and _has_commas(found):
-        if not getattr(args, "quiet", False):
-            print("quercus: taken: --decimal ','", file=sys.stderr)
-        found = _with(found, found.delimiter, ",")
+        found = _delimited(found, other)
+    if args.decimal is None and found.delimiter is not None and not getattr(args, "quiet", False):
+        for name in _with_commas(found):
+            print(f"quercus: column '{name}' is text: --decimal , reads it as numbers", file=sys.stderr)
     return found
 
 
@@ -100,7 +99,7 @@ def described(args: argparse.Namespace, paths: list[str], kind: str | None) -> F
     )
 
 
-def _with(files: Files, delimiter: str | None, decimal: str) -> Files:
+def _delimited(files: Files, delimiter: str | None) -> Files:
     return Files(
         *files.paths,
         format=files.format,
@@ -108,7 +107,7 @@ def _with(files: Files, delimiter: str | None, decimal: str) -> Files:
         columns=files.columns,
         time_format=files.time_format,
         nulls=files.nulls,
-        decimal=decimal,
+        decimal=files.decimal,
     )
 
 
@@ -129,17 +128,20 @@ def _head(files: Files) -> bytes:
         return file.read(_HEAD)
 
 
-def _has_commas(files: Files) -> bool:
-    """Whether some column has decimal commas: nothing but numbers, and not only groups of three digits."""
+def _with_commas(files: Files) -> list[str]:
+    """Columns that seem to have decimal commas: nothing but numbers so far, and not only groups of three digits. What
+    they are is for the user to say: they may be versions, lists or thousands.
+    """
     head = _head(files)
     lines = head.decode("utf-8", "replace").splitlines()[: -1 if len(head) == _HEAD else None]
-    rows = [line.split(files.delimiter) for line in lines[files.columns is None :]]
-    for column in zip_longest(*rows, fillvalue=""):
-        values = [v.strip().strip('"') for v in column]
-        values = [v for v in values if v and v not in files.nulls]
+    rows = [line.split(files.delimiter) for line in lines]
+    names = list(files.columns) if files.columns is not None else rows[0] if rows else []
+    found = []
+    for name, column in zip(names, zip_longest(*rows[files.columns is None :], fillvalue=""), strict=False):
+        values = [v.strip() for v in column if v.strip() and v.strip() not in files.nulls]
         if all(map(_COMMA.fullmatch, values)) and any("," in v and len(v.partition(",")[2]) != 3 for v in values):
-            return True
-    return False
+            found.append(name.strip().strip('"'))
+    return found
 
 
 def delimiter_of(line: bytes) -> str | None:

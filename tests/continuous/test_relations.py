@@ -30,12 +30,13 @@ def check(seed: int, patterns: float = 0.3) -> int:
     text, given = Draw(random, patterns).query(), streams(random)
     found, right = answers(text, given, literally=seed % 2 == 0), expected(text, given)
     assert Counter(found) == Counter(right), (seed, text, given)
-    if has_order(text):
+    # of equal rows that two SELECTs have at one time, it is open which ones come and which ones stay
+    if has_order(text) and not ("UNION ALL" in text and len(set(right)) < len(right)):
         assert found == right, (seed, text, given)
     return len(right)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", [*range(120), 1491])
 def test_random_queries(seed: int) -> None:
     check(seed)
 

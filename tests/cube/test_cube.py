@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 import quercus as qc
@@ -312,6 +313,13 @@ def test_very_many_matches_are_counted_first(monkeypatch: pytest.MonkeyPatch) ->
     expected = qc.compile(queries["q"], qc.Schema({})).run(events)
     assert len(result["q"]) == len(expected)
     assert all((a.held == b.held).all() for a, b in zip(result["q"].bound, expected.bound, strict=True))
+    monkeypatch.setattr(alone, "COUNTED", inf)
+    changed = {"ts": np.arange(1500), "type": np.array(["A", "B", "C"] * 500), "v": np.zeros(1500, np.int64)}
+    same = "PATTERN SEQ(A a, B b, C c, [v]) WITHIN 300"
+    later = qc.cube({"q": same}, qc.Schema({"v": "int64"})).run(changed)["q"]
+    changed["v"][:] = np.arange(1500)
+    with pytest.raises(qc.DataError, match="changed since"):
+        later.rows()
     with pytest.raises(qc.LimitExceeded, match="than the limit of 1,000,000"):
         cube.run(events, limits=qc.Limits(max_matches=1_000_000))
     with cube.stream() as s:

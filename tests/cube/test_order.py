@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import product
+from math import inf
 from random import Random
 
 import numpy as np
@@ -155,6 +156,18 @@ def test_a_source_without_matches_costs_next_to_nothing() -> None:
     events = {"DELL": 1, "QQQ": 1, "EFC": 10_000, "ANAT": 10_000}  # too far apart
     chosen = ordering(w, "chase", counted(w, events, 600_000_000))
     assert [c.source for c in chosen.cuboids] == [None, "q1", "q1"]
+
+
+def test_no_estimate_is_beyond_all_numbers() -> None:
+    pattern = ", ".join(f"DELL a{i}" for i in range(60))
+    schema = qc.Schema({"id": "int64"}, types=TYPES)
+    plan = qc.compile(f"PATTERN SEQ({pattern}) WHERE a0.id > 3 WITHIN 1000 s AGG COUNT(*) AS n", schema)
+    w = Workload({"q": plan}, None)
+    (c,) = ordering(w, "chase", Rates.of_run({("DELL",): 300_000}, 300_000, 300_000)).cuboids
+    assert 0 < c.rows < inf
+    assert 0 < c.cost < inf
+    events = {"ts": [0], "type": ["DELL"], "id": [1]}
+    assert qc.cube({"q": plan.text}, schema).run(events)["q"].to_arrow().column("n").to_pylist() == [0]
 
 
 @pytest.mark.parametrize("share", STRATEGIES)

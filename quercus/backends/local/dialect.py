@@ -82,9 +82,9 @@ class Files:
             return table
         texts = table.column(at).cast(pa.string())
         try:
-            moments = _moments(texts, self.time_format)
+            moments = _moments(texts, self.time_format, self.decimal)
         except pa.ArrowException:
-            row = next(i for i, text in enumerate(texts) if not _is_moment(text, self.time_format))
+            row = next(i for i, text in enumerate(texts) if not _is_moment(text, self.time_format, self.decimal))
             raise DataError(
                 f"column '{time}', row {row}: {texts[row].as_py()!r} is no time of the format '{self.time_format}'",
                 column=time,
@@ -93,16 +93,17 @@ class Files:
         return table.set_column(at, time, moments)
 
 
-def _moments(texts: pa.ChunkedArray, format: str) -> pa.ChunkedArray:
+def _moments(texts: pa.ChunkedArray, format: str, decimal: str) -> pa.ChunkedArray:
     if format != UNIX:
         return pc.strptime(texts, format=format, unit="us")
-    micros = pc.round(pc.multiply(pc.cast(texts, pa.float64()), 1e6))
+    numbers = pc.cast(pc.replace_substring(texts, decimal, "."), pa.float64())
+    micros = pc.round(pc.multiply(numbers, 1e6))
     return pc.cast(pc.cast(micros, pa.int64()), pa.timestamp("us"))
 
 
-def _is_moment(text: pa.Scalar, format: str) -> bool:
+def _is_moment(text: pa.Scalar, format: str, decimal: str) -> bool:
     try:
-        _moments(pa.chunked_array([pa.array([text.as_py()], pa.string())]), format)
+        _moments(pa.chunked_array([pa.array([text.as_py()], pa.string())]), format, decimal)
     except pa.ArrowException:
         return False
     return True

@@ -25,7 +25,7 @@ from quercus.backends.local.refine import refined, remembered
 from quercus.backends.local.specs import BufferSpec, FlatSpec, Sets
 from quercus.backends.local.threads import Matchers
 from quercus.backends.local.trace import Trace
-from quercus.errors import LimitExceeded, OutOfOrder
+from quercus.errors import DataError, LimitExceeded, OutOfOrder
 from quercus.ir import expr as x
 from quercus.ir import pattern as p
 from quercus.ir import tree as t
@@ -91,6 +91,8 @@ class Later:
         if self._made is None:
             room = 0.0 if self.count is None or self.count < MANY else min(self.count + AHEAD, RESERVED)
             found = find(self.plan, self.stream, self.limits, threads=self.threads, expected=room)
+            if self.count is not None and len(found[0]) != self.count:
+                raise DataError("the events have been changed since their matches were counted")
             self._made = Answer(self.stream.table, self.plan.schema, self.plan.query, {b.var: b for b in found})
         return self._made
 

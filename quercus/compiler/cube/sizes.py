@@ -27,6 +27,9 @@ Types = tuple[str, ...]
 Barred = tuple[tuple[Types, float], ...]  # events that must come one after the other in a gap, and the part that passes
 
 
+_MOST = 1e250  # results; beyond, costs would be no numbers
+
+
 @frozen(eq=False)
 class Size:
     """Results of ordered events: all combinations, the part of them that conditions let pass, and what is barred."""
@@ -51,7 +54,7 @@ class Size:
         return not all(rates.events(leaf) for leaf in self.leaves)
 
     def _rows(self, rates: Rates) -> float:
-        found = self.kept * prod([rates.events(leaf) for leaf in self.leaves])
+        found = min(self.kept * prod([rates.events(leaf) for leaf in self.leaves]), _MOST)
         if not found:
             return 0.0
         m, reach = len(self.leaves), rates.reach(self.window, self.partition_by)
@@ -63,7 +66,7 @@ class Size:
         if self.run is not None:
             without = passing(self._often(self.run, rates, reach), m)
             found *= 1 - without if self.there else without
-        return found
+        return min(found, _MOST)
 
     def _often(self, barred: Barred, rates: Rates, reach: float) -> float:
         """How often events come one after the other in a window: those that take the longest to wait for decide."""

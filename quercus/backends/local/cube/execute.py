@@ -156,7 +156,7 @@ class Cube:
 
     def few(self, expected: float) -> Limits:
         """The limits where matches are listed because they were thought to be few."""
-        return evolve(self.limits, max_matches=min(self.limits.max_matches, int(OFTEN * expected + MANY)))
+        return evolve(self.limits, max_matches=int(min(float(self.limits.max_matches), OFTEN * expected + MANY)))
 
     def reused(self, plan: Plan, source: Results, actions: tuple[w.Action, ...]) -> Results | None:
         """A query's results from those of another; None: they are too many, and its totals need none."""
