@@ -30,6 +30,7 @@ def check(seed: int, patterns: float = 0.3) -> int:
     text, given = Draw(random, patterns).query(), streams(random)
     found, right = answers(text, given, literally=seed % 2 == 0), expected(text, given)
     assert Counter(found) == Counter(right), (seed, text, given)
+    assert [row[0] for row in found] == [row[0] for row in right], (seed, text, given)
     # of equal rows that two SELECTs have at one time, it is open which ones come and which ones stay
     if has_order(text) and not ("UNION ALL" in text and len(set(right)) < len(right)):
         assert found == right, (seed, text, given)
